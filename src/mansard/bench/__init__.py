@@ -1,0 +1,1 @@
+"""What a machine can do: measured ceilings of a GPU or CPU, with evidence."""

@@ -1,0 +1,138 @@
+"""The result of an analysis: totals, phases and kernels with their floors. All values SI."""
+
+import dataclasses
+from typing import Any
+
+from mansard.model.machine import Machine
+from mansard.model.notice import Notice
+from mansard.model.provenance import Provenance
+
+#: Version of the JSON report.
+#: 1: first.
+REPORT_FORMAT = "mansard-report/1"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Launches taken together: a whole run, a phase, a family, a rank or one kernel.
+
+    Sums over launches; ``None`` where no launch has the value. ``floors_s`` and ``floor_s`` are
+    sums of per-launch floors, never floors of sums.
+
+    Attributes:
+        key: name of the group (kernel name, phase, ...); None for launches outside any.
+        launches: number of launches.
+        kernels: number of distinct kernel names.
+        duration_s: time on the GPU.
+        flop: floating-point operations of all known paths.
+        op_int: integer operations of all known paths.
+        flop_complete: False where some path was not collected, so that ``flop`` is a lower bound.
+        flop_by_path: operations by path name, integer paths included; unknown paths are None.
+        bytes_by_level: bytes by level name; unknown levels are None.
+        zero_flop_launches: launches with no floating-point work at all (zero-AI launches).
+        zero_flop_duration_s: their time.
+        near_zero_flop_launches: launches with some, but less than the near-zero intensity.
+        near_zero_flop_duration_s: their time.
+        short_launches: launches shorter than the short-launch limit.
+        floors_s: least time by resource: ``vector``, ``tensor``, each level, ``launch``.
+        floor_s: sum over launches of the largest floor; None without a machine.
+        bound: resource with the largest floor; ``unknown among ...`` where a resource of the
+            machine was not collected; None without a machine.
+        launches_above_roof: launches faster than their floor by more than the tolerance.
+    """
+
+    key: str | None
+    launches: int
+    kernels: int
+    duration_s: float | None
+    flop: float | None
+    op_int: float | None
+    flop_complete: bool
+    flop_by_path: dict[str, float | None]
+    bytes_by_level: dict[str, float | None]
+    zero_flop_launches: int | None
+    zero_flop_duration_s: float | None
+    near_zero_flop_launches: int | None
+    near_zero_flop_duration_s: float | None
+    short_launches: int | None
+    floors_s: dict[str, float | None]
+    floor_s: float | None
+    bound: str | None
+    launches_above_roof: int = 0
+
+    @property
+    def flop_per_s(self) -> float | None:
+        """Floating-point rate; None when unknown."""
+        return quotient(self.flop, self.duration_s)
+
+    @property
+    def intensity(self) -> dict[str, float | None]:
+        """FLOP per byte at each level; None where either is unknown or no byte moved."""
+        return {level: quotient(self.flop, moved) for level, moved in self.bytes_by_level.items()}
+
+    @property
+    def efficiency(self) -> float | None:
+        """Floor over measured time, 1 at the roof."""
+        return quotient(self.floor_s, self.duration_s)
+
+    @property
+    def recoverable_s(self) -> float | None:
+        """Time above the floor; never negative (see ``launches_above_roof``)."""
+        if self.floor_s is None or self.duration_s is None:
+            return None
+        return max(0.0, self.duration_s - self.floor_s)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Kernel(Group):
+    """All launches of one kernel name.
+
+    Attributes:
+        short_name: the name without template arguments, parameters and return type.
+        family: gemm, conv, attention, norm, elementwise, copy, reduction, collective or other.
+        shapes: number of distinct (grid, block) pairs.
+        duration_min_s: shortest launch.
+        duration_max_s: longest launch.
+    """
+
+    short_name: str
+    family: str
+    shapes: int = 1
+    duration_min_s: float | None = None
+    duration_max_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Analysis:
+    """A run placed under the roofs of a machine.
+
+    Attributes:
+        label: name of the run.
+        provenance: origin of each file.
+        machine: the roofs, or None (then no floors, bounds or percentages).
+        totals: the whole run.
+        phases: by phase, in order of first launch.
+        families: by family, longest first.
+        ranks: by rank.
+        kernels: by name, longest first.
+        notices: everything the user must know.
+        options: settings of the analysis that change numbers (time rule, names, weights).
+    """
+
+    label: str
+    provenance: tuple[Provenance, ...]
+    machine: Machine | None
+    totals: Group
+    phases: tuple[Group, ...]
+    families: tuple[Group, ...]
+    ranks: tuple[Group, ...]
+    kernels: tuple[Kernel, ...]
+    notices: tuple[Notice, ...]
+    options: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+def quotient(numerator: float | None, denominator: float | None) -> float | None:
+    """``numerator / denominator``, or None where either is unknown or the divisor is 0."""
+    if numerator is None or denominator is None or denominator == 0:
+        return None
+    return numerator / denominator
