@@ -1,1 +1,158 @@
-"""."""
+"""Files that others recorded, read into runs: Parquet runs, ncu reports, ncu CSV, folders."""
+
+import dataclasses
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mansard.engine import connect
+from mansard.errors import FormatError, InputError, MansardError
+from mansard.model.capture import Capture
+from mansard.model.notice import Notice
+from mansard.model.run import Run
+from mansard.readers.assemble import ImportOptions, assemble
+from mansard.readers.metric_folder import is_metric_folder, read_metric_folder
+from mansard.readers.ncu_csv import read_ncu_csv
+from mansard.readers.ncu_rep import read_ncu_rep
+from mansard.readers.sniff import FileKind, sniff
+from mansard.store.run_file import open_run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["ImportOptions", "import_files", "open"]
+
+#: A folder may hold this many files before we ask for a narrower choice.
+MAX_FILES = 100_000
+
+
+def open(  # noqa: A001  (the public name is mansard.open)
+    *sources: Path | str, options: ImportOptions | None = None
+) -> Run:
+    """Open anything that Mansard reads as a run.
+
+    Args:
+        sources: Parquet runs (files or a folder of ranks), .ncu-rep, ncu CSV, or folders of
+            them; ``-`` reads an ncu CSV or report from standard input.
+        options: how counters become columns; only for inputs that are not runs yet.
+
+    Returns:
+        The run. What had to be imported lies in a temporary folder that goes with the value.
+
+    Raises:
+        InputError: a source does not exist or nothing in it can be used.
+    """
+    if not sources:
+        raise InputError("no input: give a run, a report, a CSV file or a folder")
+    folder = tempfile.TemporaryDirectory(prefix="mansard-run-")
+    files = _expand(sources, Path(folder.name))
+    if all(kind is FileKind.RUN for _, kind in files):
+        folder.cleanup()
+        return open_run(Path(sources[0]) if len(sources) == 1 else [path for path, _ in files])
+    label = "standard input" if str(sources[0]) == "-" else Path(sources[0]).name
+    run = _import(files, Path(folder.name) / "run.parquet", options)
+    return dataclasses.replace(run, label=label, owner=folder)
+
+
+def import_files(
+    sources: Sequence[Path | str], output: Path, *, options: ImportOptions | None = None
+) -> Run:
+    """Read recorded files and write them as one run file.
+
+    Args:
+        sources: as for ``open``, but no Parquet runs.
+        output: the Parquet file to write; it appears only when it is whole.
+        options: counter table, chip, columns to keep.
+
+    Raises:
+        InputError: nothing could be read. A file among several that cannot be read becomes a
+            notice instead, and the run is partial.
+    """
+    with tempfile.TemporaryDirectory(prefix="mansard-import-") as scratch:
+        return _import(_expand(sources, Path(scratch)), output, options)
+
+
+def _import(
+    files: Sequence[tuple[Path, FileKind]], output: Path, options: ImportOptions | None
+) -> Run:
+    notices: list[Notice] = []
+    with connect() as connection:
+        captures = list(_captures(files, connection, notices))
+        if not captures:
+            raise InputError(notices[0].message if notices else "nothing to import")
+        provenance = assemble(captures, connection, output, options=options, notices=notices)
+    return Run((output,), (provenance,), (), output.name)
+
+
+def _captures(
+    files: Sequence[tuple[Path, FileKind]],
+    connection: "DuckDBPyConnection",
+    notices: list[Notice],
+) -> Iterable[Capture]:
+    texts = [path for path, kind in files if kind is FileKind.NCU_CSV]
+    if len(texts) > 1 and is_metric_folder(texts):
+        yield read_metric_folder(texts, connection, "capture_metrics")
+        files = [(path, kind) for path, kind in files if kind is not FileKind.NCU_CSV]
+    for number, (path, kind) in enumerate(files):
+        table = f"capture_{number}"
+        try:
+            if kind is FileKind.NCU_REPORT:
+                yield read_ncu_rep(path, connection, table, name=path.name)
+            elif kind is FileKind.NCU_CSV:
+                yield read_ncu_csv(path, connection, table, name=path.name)
+            else:
+                raise FormatError(_not_ours(path, kind))
+        except MansardError as error:
+            if len(files) == 1:
+                raise
+            # In a folder of several, a file that is not ours at all does not make it partial.
+            foreign = kind in (FileKind.OTHER, FileKind.MACHINE)
+            notices.append(Notice("file-skipped", str(error), partial=not foreign))
+
+
+def _not_ours(path: Path, kind: FileKind) -> str:
+    if kind is FileKind.MACHINE:
+        return f"{path} is a machine file: give it with --machine"
+    if kind is FileKind.RUN:
+        return f"{path} is a run already; it cannot be mixed with reports in one import"
+    return (
+        f"{path} is neither a run (Parquet), nor an Nsight Compute report (.ncu-rep), nor the "
+        "output of ncu --csv"
+    )
+
+
+def _expand(sources: Sequence[Path | str], scratch: Path) -> list[tuple[Path, FileKind]]:
+    """All regular files behind the sources, with what each one is."""
+    files: list[tuple[Path, FileKind]] = []
+    for source in sources:
+        path = _standard_input(scratch) if str(source) == "-" else Path(source)
+        if path.is_dir():
+            inside = sorted(entry for entry in path.iterdir() if entry.is_file())
+            if not inside:
+                raise InputError(f"the folder {path} holds no files")
+            if len(inside) > MAX_FILES:
+                raise InputError(f"the folder {path} holds more than {MAX_FILES} files")
+            files.extend((entry, _sniff_or_other(entry)) for entry in inside)
+        elif path.exists():
+            files.append((path, sniff(path)))
+        else:
+            raise InputError(f"{path} does not exist")
+    return files
+
+
+def _sniff_or_other(path: Path) -> FileKind:
+    try:
+        return sniff(path)
+    except InputError:
+        return FileKind.OTHER
+
+
+def _standard_input(scratch: Path) -> Path:
+    """Standard input as a file, since every reader may need a second pass."""
+    copy = scratch / "standard-input"
+    with copy.open("wb") as target:
+        shutil.copyfileobj(sys.stdin.buffer, target)
+    return copy

@@ -1,0 +1,42 @@
+"""All commands under one name."""
+
+from typing import Annotated
+
+import typer
+
+from mansard.cli.demo import demo
+from mansard.cli.import_ import import_
+from mansard.cli.report import report
+from mansard.version import __version__
+
+app = typer.Typer(
+    name="mansard",
+    help="Hierarchical Roofline analysis for NVIDIA GPUs and deep learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"mansard {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[  # noqa: ARG001  (handled by its callback)
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and stop."
+        ),
+    ] = False,
+) -> None:
+    """Hierarchical Roofline analysis for NVIDIA GPUs and deep learning."""
+
+
+app.command("report")(report)
+app.command("import")(import_)
+app.command("demo")(demo)

@@ -1,0 +1,56 @@
+"""``mansard import``: recorded files to one run file."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mansard.cli import PARTIAL
+from mansard.cli.options import Chip, Counters, HalfWeights, Sources
+
+
+def import_(
+    sources: Sources,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Run file to write.", show_default=False)
+    ],
+    counters: Counters = None,
+    chip: Chip = None,
+    half_weights: HalfWeights = "vendor",
+    keep: Annotated[
+        list[str] | None,
+        typer.Option("--keep", help="Vendor counters to keep, by pattern, e.g. 'launch__*'."),
+    ] = None,
+) -> None:
+    """Read what others recorded and write it as one run (Parquet).
+
+    Exit code 3 means that a part of the input could not be read; what could be read is written.
+    """
+    from mansard.readers import ImportOptions, import_files
+
+    options = ImportOptions(
+        counters=counters, chip=chip, keep=tuple(keep or ()), half_weights=half_weights
+    )
+    run = import_files(list(sources), output, options=options)
+    origin = run.provenance[0]
+    for notice in run.all_notices:
+        sys.stderr.write(f"{notice.code}: {notice.message}\n")
+    names = ", ".join(dict.fromkeys(device.name or "?" for device in origin.devices))
+    typer.echo(
+        f"{output}: {_launches(output)} launches, {names or 'GPU unknown'}, "
+        f"counter table {origin.counter_table}"
+        + (f", joined by {origin.join}" if origin.join else "")
+    )
+    if run.partial:
+        raise typer.Exit(PARTIAL)
+
+
+def _launches(path: Path) -> int:
+    from mansard.engine import connect, literal
+
+    with connect() as connection:
+        row = connection.execute(
+            f"SELECT count(*) FROM read_parquet({literal(str(path))})"
+        ).fetchone()
+    return int(row[0]) if row else 0

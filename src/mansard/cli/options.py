@@ -1,0 +1,28 @@
+"""Options that several commands share, each defined once."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Sources = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Runs (Parquet), .ncu-rep, ncu CSV, or folders of them; - is standard input.",
+        show_default=False,
+    ),
+]
+Counters = Annotated[
+    str | None,
+    typer.Option("--counters", help="Counter table, e.g. paper-volta; else chosen by the chip."),
+]
+Chip = Annotated[
+    str | None,
+    typer.Option("--chip", help="Chip (GH100) or compute capability (9.0) if the file lacks it."),
+]
+HalfWeights = Annotated[
+    str,
+    typer.Option(
+        "--half-weights", help="vendor: packed half counts 2/2/4; unpacked: 1/1/2 as in the paper."
+    ),
+]

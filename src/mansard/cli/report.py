@@ -1,0 +1,112 @@
+"""``mansard report``: how near each kernel is to which roof."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mansard.cli import PARTIAL
+from mansard.cli.options import Chip, Counters, HalfWeights, Sources
+
+if TYPE_CHECKING:
+    from mansard.model.analysis import Analysis
+
+
+class By(StrEnum):
+    """What the rows of the table are."""
+
+    KERNEL = "kernel"
+    FAMILY = "family"
+    PHASE = "phase"
+    RANK = "rank"
+
+
+class TimeRule(StrEnum):
+    """How the time of a kernel name is summed."""
+
+    LAUNCH = "launch"
+    PAPER = "paper"
+
+
+class Names(StrEnum):
+    """What makes two launches the same kernel."""
+
+    FULL = "full"
+    SHORT = "short"
+
+
+def report(
+    sources: Sources,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            "--machine",
+            "-m",
+            help="Machine file, shipped name (v100-paper), theoretical, or none.",
+        ),
+    ] = None,
+    by: Annotated[By, typer.Option("--by", help="Rows of the table.")] = By.KERNEL,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write .png, .svg, .pdf, .csv or .json instead; may be repeated; - is stdout.",
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+    figure: Annotated[
+        str, typer.Option("--figure", help="Picture to draw: roofline, floors or time.")
+    ] = "roofline",
+    top: Annotated[int, typer.Option("--top", min=1, help="Rows of the table.")] = 20,
+    names: Annotated[Names, typer.Option("--names", help="Group by full or short name.")] = (
+        Names.FULL
+    ),
+    time_rule: Annotated[
+        TimeRule, typer.Option("--time-rule", help="paper: cycles over mean clock, per name.")
+    ] = TimeRule.LAUNCH,
+    counters: Counters = None,
+    chip: Chip = None,
+    half_weights: HalfWeights = "vendor",
+) -> None:
+    """Place every kernel of a run under its roofs.
+
+    Takes any input that Mansard reads. Exit code 3 means that a part could not be read.
+    """
+    from mansard.analysis import AnalysisOptions, analyze
+    from mansard.cli.write import write_report
+    from mansard.readers import ImportOptions, open
+    from mansard.store.choose_machine import machine_for
+
+    run = open(
+        *sources,
+        options=ImportOptions(counters=counters, chip=chip, half_weights=half_weights),
+    )
+    chosen, told = machine_for(run, machine)
+    analysis = analyze(
+        run,
+        chosen,
+        options=AnalysisOptions(time_rule=time_rule.value, names=names.value),
+        notices=told,
+    )
+    if json:
+        write_report(analysis, Path("-"), suffix=".json")
+    for target in output or ():
+        write_report(analysis, target, by=by.value, figure=figure)
+        if str(target) != "-":
+            sys.stderr.write(f"wrote {target}\n")
+    if not json and not output:
+        _print(analysis, by=by.value, top=top)
+    if run.partial:
+        raise typer.Exit(PARTIAL)
+
+
+def _print(analysis: "Analysis", *, by: str, top: int) -> None:
+    from rich.console import Console
+
+    from mansard.charts.terminal import report_view
+
+    console = Console(highlight=False)
+    console.print(report_view(analysis, by=by, top=top))

@@ -1,0 +1,99 @@
+"""Writes a report in the format that the file's suffix names, whole or not at all."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from mansard.errors import OutputError, UsageError
+
+if TYPE_CHECKING:
+    from mansard.model.analysis import Analysis
+
+PICTURES = (".png", ".svg", ".pdf")
+FORMATS = (*PICTURES, ".csv", ".json")
+
+
+def write_report(
+    analysis: "Analysis",
+    target: Path,
+    *,
+    suffix: str | None = None,
+    by: str = "kernel",
+    figure: str = "roofline",
+) -> None:
+    """Write one report file.
+
+    Args:
+        analysis: what to write.
+        target: file whose suffix names the format, or ``-`` for standard output.
+        suffix: format, when the target does not say; ``-`` alone means JSON.
+        by: rows of a CSV.
+        figure: which picture.
+
+    Raises:
+        UsageError: the suffix is not one of FORMATS.
+        OutputError: the file cannot be written; what stood there before is untouched.
+    """
+    wanted = (suffix or target.suffix or (".json" if str(target) == "-" else "")).lower()
+    if wanted not in FORMATS:
+        raise UsageError(
+            f"cannot tell the format of '{target}': the name must end in {', '.join(FORMATS)}"
+        )
+    if wanted == ".json":
+        from mansard.charts.json_report import report_json
+
+        text = report_json(analysis)
+        write_whole(target, lambda stream: stream.write(text.encode()))
+    elif wanted == ".csv":
+        from mansard.charts.csv_report import kernels_csv
+
+        table = kernels_csv(analysis, by=by)
+        write_whole(target, lambda stream: stream.write(table.encode()))
+    else:
+        from mansard.charts import static
+
+        figures = {
+            "roofline": static.roofline_figure,
+            "floors": static.floors_figure,
+            "time": static.time_figure,
+        }
+        if figure not in figures:
+            raise UsageError(f"no figure '{figure}': choose one of {', '.join(figures)}")
+        drawn = figures[figure](analysis)
+        write_whole(target, lambda stream: static.save_figure(drawn, stream, wanted[1:]))
+
+
+def write_whole(target: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Write a file through a temporary one beside it, so that it is never half there.
+
+    Args:
+        target: the file, or ``-`` for standard output.
+        write: gets the open binary stream.
+
+    Raises:
+        OutputError: the file cannot be written.
+    """
+    if str(target) == "-":
+        write(sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                write(stream)
+            # mkstemp makes private files; a report should get the user's usual permissions.
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(name).chmod(0o666 & ~mask)
+            Path(name).replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error

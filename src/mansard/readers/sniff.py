@@ -1,0 +1,73 @@
+"""What a file is, told by its first bytes and never by its name alone."""
+
+import gzip
+import lzma
+from enum import StrEnum
+from pathlib import Path
+from typing import IO
+
+from mansard.errors import InputError
+
+#: Enough to see past the program output that ncu's live mode mixes in; bounded on purpose.
+_LOOK_BYTES = 1 << 20
+
+
+class FileKind(StrEnum):
+    """The inputs that Mansard tells apart."""
+
+    RUN = "Parquet run"
+    NCU_REPORT = "Nsight Compute report"
+    NCU_CSV = "Nsight Compute CSV"
+    MACHINE = "machine file"
+    OTHER = "unknown"
+
+
+def sniff(path: Path) -> FileKind:
+    """Tell what a file is from its content.
+
+    Args:
+        path: a regular file, plain or compressed with gzip or xz.
+
+    Raises:
+        InputError: the file cannot be opened, or is empty.
+    """
+    try:
+        with path.open("rb") as raw:
+            head = raw.read(4)
+        if not head:
+            raise InputError(f"{path} is empty: nothing was recorded, or the copy was cut short")
+        if head == b"PAR1":
+            return FileKind.RUN
+        with open_decompressed(path) as stream:
+            content = stream.read(_LOOK_BYTES)
+    except InputError:
+        raise
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    return sniff_bytes(content)
+
+
+def sniff_bytes(content: bytes) -> FileKind:
+    """Tell what (decompressed) content is; see ``sniff``."""
+    if content.startswith(b"PAR1"):
+        return FileKind.RUN
+    # 28 B5 2F FD opens a zstd frame: .ncu-repz. NVR is the report container itself.
+    if content.startswith((b"NVR\0", b"\x28\xb5\x2f\xfd")):
+        return FileKind.NCU_REPORT
+    text = content.replace(b"\0", b"") if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
+    if b'"ID"' in text or b"Kernel Name" in text or b"==PROF==" in text or b"==ERROR==" in text:
+        return FileKind.NCU_CSV
+    if text.lstrip().startswith(b"{") and b"mansard-machine/" in text:
+        return FileKind.MACHINE
+    return FileKind.OTHER
+
+
+def open_decompressed(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes, through gzip or xz where its content says so."""
+    with path.open("rb") as raw:
+        head = raw.read(6)
+    if head.startswith(b"\x1f\x8b"):
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if head.startswith(b"\xfd7zXZ\0"):
+        return lzma.open(path, "rb")
+    return path.open("rb")
