@@ -4,9 +4,13 @@ Readers, the store and the analysis all speak SQL to it; nothing else imports Du
 """
 
 import contextlib
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from mansard.errors import MansardError
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -41,6 +45,23 @@ def connect(
             connection.close()
 
 
+@contextlib.contextmanager
+def translated(error: type[MansardError], message: str) -> Iterator[None]:
+    """Turn what DuckDB raises about files and values into ``error``: message, then its own words.
+
+    Faulty SQL is our fault, not the user's, and stays as it is.
+    """
+    import duckdb  # noqa: PLC0415
+
+    try:
+        yield
+    except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException):
+        raise
+    except duckdb.Error as cause:
+        reason = (str(cause).splitlines() or [type(cause).__name__])[0]
+        raise error(f"{message}: {reason}") from cause
+
+
 def identifier(name: str) -> str:
     """Quote a column or table name for SQL, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
@@ -49,3 +70,21 @@ def identifier(name: str) -> str:
 def literal(text: str) -> str:
     """Quote a text value for SQL, whatever characters it has."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def file_list(files: Sequence[Path]) -> str:
+    """A list of file names for SQL, whatever characters they have."""
+    # DuckDB reads *, ? and [ in a name as a pattern; in brackets they stand for themselves.
+    names = (re.sub(r"([*?\[])", r"[\1]", str(file.absolute())) for file in files)
+    return "[" + ", ".join(literal(name) for name in names) + "]"
+
+
+def parquet(files: Sequence[Path]) -> str:
+    """Table function over Parquet files: their columns by name, and ``filename``.
+
+    A column that one file lacks is null there.
+    """
+    return (
+        f"read_parquet({file_list(files)}, "
+        "union_by_name = true, filename = true, hive_partitioning = false)"
+    )

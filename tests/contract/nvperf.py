@@ -187,9 +187,7 @@ class Chip:
         ).config
         handle = ("config", _POINTER, config)
         try:
-            self._call(
-                "NVPW_RawMetricsConfig_BeginPassGroup", handle, ("max_passes", _SIZE, 0)
-            )
+            self._call("NVPW_RawMetricsConfig_BeginPassGroup", handle, ("max_passes", _SIZE, 0))
             requests = (_RawRequest * len(raw))(
                 *(_RawRequest(_RAW_SIZE, None, name, 1, 1) for name in raw)
             )

@@ -17,7 +17,7 @@ def import_(
     ],
     counters: Counters = None,
     chip: Chip = None,
-    half_weights: HalfWeights = "vendor",
+    half_weights: HalfWeights = None,
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", help="Vendor counters to keep, by pattern, e.g. 'launch__*'."),
@@ -30,7 +30,7 @@ def import_(
     from mansard.readers import ImportOptions, import_files
 
     options = ImportOptions(
-        counters=counters, chip=chip, keep=tuple(keep or ()), half_weights=half_weights
+        counters=counters, chip=chip, keep=tuple(keep or ()), half_weights=half_weights.value if half_weights else None
     )
     run = import_files(list(sources), output, options=options)
     origin = run.provenance[0]

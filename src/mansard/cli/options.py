@@ -1,5 +1,6 @@
 """Options that several commands share, each defined once."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -20,9 +21,21 @@ Chip = Annotated[
     str | None,
     typer.Option("--chip", help="Chip (GH100) or compute capability (9.0) if the file lacks it."),
 ]
+
+
+class Weights(StrEnum):
+    """What a half-precision instruction of the vector pipe counts."""
+
+    VENDOR = "vendor"
+    UNPACKED = "unpacked"
+
+
 HalfWeights = Annotated[
-    str,
+    Weights | None,
     typer.Option(
-        "--half-weights", help="vendor: packed half counts 2/2/4; unpacked: 1/1/2 as in the paper."
+        "--half-weights",
+        help="vendor: packed half counts 2/2/4; unpacked: 1/1/2 as in the paper. "
+        "By default the counter table's own.",
+        show_default=False,
     ),
 ]

@@ -69,7 +69,7 @@ def report(
     ] = TimeRule.LAUNCH,
     counters: Counters = None,
     chip: Chip = None,
-    half_weights: HalfWeights = "vendor",
+    half_weights: HalfWeights = None,
 ) -> None:
     """Place every kernel of a run under its roofs.
 
@@ -82,7 +82,7 @@ def report(
 
     run = open(
         *sources,
-        options=ImportOptions(counters=counters, chip=chip, half_weights=half_weights),
+        options=ImportOptions(counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None),
     )
     chosen, told = machine_for(run, machine)
     analysis = analyze(

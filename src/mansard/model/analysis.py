@@ -39,6 +39,9 @@ class Group:
         bound: resource with the largest floor; ``unknown among ...`` where a resource of the
             machine was not collected; None without a machine.
         launches_above_roof: launches faster than their floor by more than the tolerance.
+        untimed_launches: launches without a duration: no rate can be given, and the floors
+            leave them out.
+        partial_levels: levels whose bytes are unknown on some launches: no intensity there.
     """
 
     key: str | None
@@ -59,16 +62,21 @@ class Group:
     floor_s: float | None
     bound: str | None
     launches_above_roof: int = 0
+    untimed_launches: int = 0
+    partial_levels: tuple[str, ...] = ()
 
     @property
     def flop_per_s(self) -> float | None:
-        """Floating-point rate; None when unknown."""
-        return quotient(self.flop, self.duration_s)
+        """Floating-point rate; None when unknown, also on some launches only."""
+        return None if self.untimed_launches else quotient(self.flop, self.duration_s)
 
     @property
     def intensity(self) -> dict[str, float | None]:
         """FLOP per byte at each level; None where either is unknown or no byte moved."""
-        return {level: quotient(self.flop, moved) for level, moved in self.bytes_by_level.items()}
+        return {
+            level: None if level in self.partial_levels else quotient(self.flop, moved)
+            for level, moved in self.bytes_by_level.items()
+        }
 
     @property
     def efficiency(self) -> float | None:
@@ -93,6 +101,8 @@ class Kernel(Group):
         shapes: number of distinct (grid, block) pairs.
         duration_min_s: shortest launch.
         duration_max_s: longest launch.
+        tiny: its launches are so short, or move so little, that intensity and efficiency say
+            more of starting a kernel than of its work.
     """
 
     short_name: str
@@ -100,6 +110,7 @@ class Kernel(Group):
     shapes: int = 1
     duration_min_s: float | None = None
     duration_max_s: float | None = None
+    tiny: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

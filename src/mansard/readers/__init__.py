@@ -51,7 +51,7 @@ def open(  # noqa: A001  (the public name is mansard.open)
     files = _expand(sources, Path(folder.name))
     if all(kind is FileKind.RUN for _, kind in files):
         folder.cleanup()
-        return open_run(Path(sources[0]) if len(sources) == 1 else [path for path, _ in files])
+        return _joined([open_run(Path(source)) for source in sources])
     label = "standard input" if str(sources[0]) == "-" else Path(sources[0]).name
     run = _import(files, Path(folder.name) / "run.parquet", options)
     return dataclasses.replace(run, label=label, owner=folder)
@@ -85,6 +85,18 @@ def _import(
             raise InputError(notices[0].message if notices else "nothing to import")
         provenance = assemble(captures, connection, output, options=options, notices=notices)
     return Run((output,), (provenance,), (), output.name)
+
+
+def _joined(runs: Sequence[Run]) -> Run:
+    """Several runs as one of more ranks."""
+    if len(runs) == 1:
+        return runs[0]
+    return Run(
+        tuple(path for run in runs for path in run.files),
+        tuple(origin for run in runs for origin in run.provenance),
+        tuple(notice for run in runs for notice in run.notices),
+        f"{runs[0].label} and {len(runs) - 1} more",
+    )
 
 
 def _captures(

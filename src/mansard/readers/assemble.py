@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mansard.counters.apply import Applied, apply
-from mansard.counters.table import CounterTable, table_for
+from mansard.counters.table import CounterTable, HalfWeights, table_for
 from mansard.engine import identifier, literal
 from mansard.errors import InputError
 from mansard.model.capture import Capture
 from mansard.model.columns import COUNTER_PREFIX, IDENTITY_COLUMNS, QUANTITY_COLUMNS
 from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
-from mansard.store.run_file import write_run
+from mansard.store.run_file import read_provenance, write_run
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -35,13 +35,14 @@ class ImportOptions:
         chip: chip name (``GH100``) or compute capability (``9.0``) for files that do not say.
         keep: patterns of vendor counters to keep in the run, e.g. ``("launch__*",)``.
         half_weights: ``vendor`` counts packed half instructions as pairs (add 2, mul 2, fma 4),
-            ``unpacked`` as one (1, 1, 2) like LIKWID, HTA and the paper.
+            ``unpacked`` as one (1, 1, 2) like LIKWID, HTA and the paper; the table's own
+            convention when None.
     """
 
     counters: str | None = None
     chip: str | None = None
     keep: tuple[str, ...] = ()
-    half_weights: str = "vendor"
+    half_weights: HalfWeights | None = None
 
 
 def assemble(
@@ -102,7 +103,8 @@ def assemble(
             )
         )
     provenance = _merge(origins, extra)
-    return write_run(connection, numbered, provenance, path)
+    write_run(connection, numbered, provenance, path)
+    return read_provenance(path)
 
 
 def _choose_table(

@@ -39,20 +39,20 @@ def machine_for(run: Run, choice: str | None = None) -> tuple[Machine | None, tu
     for known in names.values():
         machine = load_machine(known)
         if device and machine.device.name and machine.device.name == device.name:
-            return machine, (_chosen(machine),)
+            return machine, (_chosen(machine, "the GPU has the same name"),)
     if any(origin.counter_table == _PAPER_TABLE for origin in run.provenance):
         machine = load_machine(_PAPER_MACHINE)
-        return machine, (_chosen(machine),)
+        return machine, (_chosen(machine, "the counters are defined as in the paper"),)
     if computed is not None:
-        return computed, (_chosen(computed),)
+        return computed, (_chosen(computed, "the capture holds the GPU's attributes"),)
     return None, (_unknown(),)
 
 
-def _chosen(machine: Machine) -> Notice:
+def _chosen(machine: Machine, why: str) -> Notice:
     return Notice(
         "machine-chosen",
-        f"roofs of '{machine.name}' ({machine.basis}) are used, chosen by the GPU's name; "
-        "measure your own with 'mansard bench -o machine.json' and give --machine machine.json",
+        f"roofs of '{machine.name}' ({machine.basis}) are used, since {why}; measure your own "
+        "with 'mansard bench -o machine.json' and give --machine machine.json",
     )
 
 

@@ -1,0 +1,264 @@
+"""From launches to sums: one scan into a small cube, from which every table is rolled up.
+
+A cell of the cube is one kernel name in one phase on one rank. What the analysis says of single
+launches (floors, zero FLOP, above the roof) is decided in the scan and summed.
+"""
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from mansard import engine
+from mansard.analysis.families import family
+from mansard.analysis.floors import LAUNCH, Resource
+from mansard.analysis.launches import BYTES, COPY_KINDS, WORK, Launches
+from mansard.analysis.names import short_name
+from mansard.analysis.options import AnalysisOptions
+from mansard.model.paths import FLOP_PATHS
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Key of launches whose kernel has no name.
+UNNAMED = "(no name)"
+
+_IS_COPY = f"kind IN ({', '.join(map(engine.literal, COPY_KINDS))})"
+_LEAST = ("shortest_s", "first_launch", "first_start_s")
+_MOST = ("longest_s",)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What the scan has to compute.
+
+    Attributes:
+        launches: the query for the launches.
+        resources: what takes time; empty without a machine.
+        absent: work columns of paths that the chip does not have.
+        options: how to count and time.
+    """
+
+    launches: Launches
+    resources: tuple[Resource, ...]
+    absent: frozenset[str]
+    options: AnalysisOptions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a roll-up: a group's sums.
+
+    Attributes:
+        of: ``totals``, ``phase``, ``rank``, ``family`` or ``kernel``.
+        key: name of the group; None for launches outside any.
+        sums: by the names of ``_measures``; None where no launch has the value.
+    """
+
+    of: str
+    key: str | None
+    sums: dict[str, Any]
+
+    def value(self, name: str) -> float | None:
+        """A sum, or None where no launch has the value or it was not computed."""
+        found: float | None = self.sums.get(name)
+        return found
+
+    def count(self, name: str) -> int:
+        """A count, 0 where there are no launches."""
+        return int(self.sums.get(name) or 0)
+
+    def missing(self, column: str) -> int:
+        """How many kernels launched without a value for a column of work or traffic."""
+        if f"missing {column}" in self.sums:
+            return self.count(f"missing {column}")
+        return self.count("counted")
+
+
+def build(connection: "DuckDBPyConnection", plan: Plan) -> None:
+    """Scan the launches and leave the cube as table ``cell`` of the connection."""
+    measures = _measures(plan)
+    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in measures.items())
+    connection.execute(
+        f"CREATE TEMP TABLE cube AS SELECT name, kind, phase, rank, {listed} "
+        f"FROM ({_placed(plan)}) GROUP BY name, kind, phase, rank"
+    )
+    _describe_names(connection, plan)
+    zero_n, zero_s = '"zero launches"', '"zero_s"'
+    if plan.options.zero_flop_by == "name":
+        alike = "OVER (PARTITION BY name, kind, phase)"
+        is_zero = f"sum(decided) {alike} = sum(launches) {alike} AND sum(flop) {alike} = 0"
+        zero_n, zero_s = (
+            f"CASE WHEN {is_zero} THEN {value} ELSE 0 END" for value in ("launches", "duration_s")
+        )
+    connection.execute(
+        f'CREATE TEMP TABLE cell AS SELECT * REPLACE ({zero_n} AS "zero launches", '
+        f"{zero_s} AS zero_s) FROM cube JOIN names USING (name, kind)"
+    )
+
+
+def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
+    """Sum the cube to totals, phases (in order of first launch), ranks, families and kernels."""
+    summed = []
+    for name in _measures(plan):
+        how = "min" if name in _LEAST else "max" if name in _MOST else "sum"
+        quoted = engine.identifier(name)
+        summed.append(f"{how}({quoted}) AS {quoted}")
+    cursor = connection.execute(
+        "SELECT CASE WHEN grouping(key) = 0 THEN 'kernel' WHEN grouping(phase) = 0 THEN 'phase' "
+        "WHEN grouping(rank) = 0 THEN 'rank' WHEN grouping(family) = 0 THEN 'family' "
+        "ELSE 'totals' END AS of, "
+        "coalesce(key, phase, CAST(rank AS VARCHAR), family) AS group_key, "
+        "count(DISTINCT key) AS kernels, any_value(short_name) AS short_name, "
+        "arg_max(family_of, coalesce(duration_s, 0)) AS family_of, "
+        f"{', '.join(summed)} FROM (SELECT *, family AS family_of FROM cell) "
+        "GROUP BY GROUPING SETS ((), (phase), (rank), (family), (key)) "
+        "ORDER BY first_launch, first_start_s, group_key"
+    )
+    names = [column[0] for column in cursor.description]
+    rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+    return [Row(row.pop("of"), row.pop("group_key"), row) for row in rows]
+
+
+def kinds(connection: "DuckDBPyConnection") -> dict[str, int]:
+    """Launches by kind."""
+    return dict(
+        connection.execute(
+            "SELECT kind, sum(launches)::BIGINT FROM cube GROUP BY kind ORDER BY kind"
+        ).fetchall()
+    )
+
+
+def shapes(connection: "DuckDBPyConnection", launches: Launches) -> dict[str, int]:
+    """Number of distinct (grid, block) pairs by kernel."""
+    if not launches.has_shape:
+        return {}
+    return dict(
+        connection.execute(
+            "SELECT key, count(DISTINCT shape) FROM "
+            f"(SELECT DISTINCT name, kind, shape FROM ({launches.sql})) "
+            "JOIN names USING (name, kind) GROUP BY key"
+        ).fetchall()
+    )
+
+
+def faulty_columns(connection: "DuckDBPyConnection", launches: Launches) -> list[str]:
+    """Columns with values that cannot be."""
+    cursor = connection.execute(launches.faults)
+    names = [column[0] for column in cursor.description]
+    return [name for name, count in zip(names, cursor.fetchall()[0], strict=True) if count]
+
+
+def _placed(plan: Plan) -> str:
+    """Every launch with its floors, its FLOP and what follows from them."""
+    live = plan.launches.live
+    counted = [path.column for path in FLOP_PATHS if path.column in live]
+    added = {
+        "flop": " + ".join(f"coalesce({column}, 0)" for column in counted) or "0",
+        # Without any counter of a pipe, no FLOP on the other does not mean that there are none.
+        "pipes_known": f"({_IS_COPY} OR ({_pipe_known(plan, 'vector')} "
+        f"AND {_pipe_known(plan, 'tensor')}))",
+    }
+    hardware = []
+    for resource in plan.resources:
+        column = f"floor_{resource.name}"
+        added[column] = resource.floor
+        if resource.name != LAUNCH and resource.columns:
+            hardware.append(column)
+    listed = ", ".join(f"{sql} AS {name}" for name, sql in added.items())
+    # The cost of a launch is no time on the GPU: nothing can be above it.
+    roof = f"greatest({', '.join(hardware)})" if hardware else "NULL::DOUBLE"
+    floor = "greatest(floor_roof, floor_launch)" if "floor_launch" in added else "floor_roof"
+    return (
+        f"SELECT *, {floor} AS floor FROM (SELECT *, {roof} AS floor_roof "
+        f"FROM (SELECT *, {listed} FROM ({plan.launches.sql})))"
+    )
+
+
+def _pipe_known(plan: Plan, pipe: str) -> str:
+    columns = [path.column for path in FLOP_PATHS if path.pipe == pipe]
+    if plan.absent.issuperset(columns):
+        return "true"
+    counted = [column for column in columns if column in plan.launches.live]
+    return f"coalesce({', '.join(counted)}) IS NOT NULL" if counted else "false"
+
+
+def _measures(plan: Plan) -> dict[str, str]:
+    """Aggregates over the launches of a cell, by name; most are sums, and so add up."""
+    options = plan.options
+    live = plan.launches.live
+    decided = "(pipes_known OR flop > 0)"
+    zero = "(pipes_known AND flop = 0)"
+    near = "false"
+    if "bytes_dram" in live:
+        near = f"(flop > 0 AND flop < {options.near_zero_intensity!r}::DOUBLE * bytes_dram)"
+    measures = {
+        "launches": "count(*)",
+        "counted": f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) END",
+        "timed": "count(duration_s)",
+        "duration_s": _time("duration_s", options),
+        "shortest_s": "min(duration_s)",
+        "longest_s": "max(duration_s)",
+        "first_launch": "min(launch)",
+        "first_start_s": "min(start_s)",
+        "clocked": "count(sm_clock_hz)",
+        "clocks_hz": "sum(sm_clock_hz)",
+        "invalid": "count_if(invalid)",
+        "flop": "sum(flop)",
+        "decided": f"count_if({decided})",
+        "zero launches": f"count_if({zero})",
+        "zero_s": _time(f"CASE WHEN {zero} THEN duration_s END", options),
+        "near launches": f"count_if({near})",
+        "near_s": _time(f"CASE WHEN {near} THEN duration_s END", options),
+        "short": f"count_if(duration_s < {options.short_launch_s!r}::DOUBLE)",
+    }
+    for column in (*WORK, *BYTES):
+        if column in live:
+            measures[column] = f"sum({column})"
+            measures[f"missing {column}"] = (
+                f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) - count({column}) END"
+            )
+    for resource in plan.resources:
+        floor = f"floor_{resource.name}"
+        # A floor without a measured time beside it would spoil the efficiency.
+        measures[floor] = f"sum(CASE WHEN duration_s IS NOT NULL THEN {floor} END)"
+        hidden = f"{floor} IS NULL AND NOT {_IS_COPY}"
+        measures[f"hidden {resource.name}"] = f"sum(CASE WHEN {hidden} THEN duration_s END)"
+    if plan.resources:
+        measures["floor_s"] = "sum(CASE WHEN duration_s IS NOT NULL THEN floor END)"
+        allowed = f"{1 + options.tolerance_above_roof!r}::DOUBLE"
+        measures["above"] = f"count_if(floor_roof > duration_s * {allowed})"
+    return measures
+
+
+def _time(duration: str, options: AnalysisOptions) -> str:
+    """Sum of durations, by either rule; the paper's needs the clock of every launch."""
+    if options.time_rule == "launch":
+        return f"sum({duration})"
+    return (
+        "CASE WHEN count(sm_clock_hz) = count(*) "
+        f"THEN sum(({duration}) * sm_clock_hz) / avg(sm_clock_hz) ELSE sum({duration}) END"
+    )
+
+
+def _describe_names(connection: "DuckDBPyConnection", plan: Plan) -> None:
+    """Short name, family and key of every distinct name: table ``names``."""
+    found = connection.execute("SELECT DISTINCT name, kind FROM cube ORDER BY ALL").fetchall()
+    rows = [(name, kind, *_described(name, kind, plan.options)) for name, kind in found]
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[], [], [], [], []]
+    connection.execute(
+        "CREATE TEMP TABLE names AS SELECT unnest($1::VARCHAR[]) AS name, "
+        "unnest($2::VARCHAR[]) AS kind, unnest($3::VARCHAR[]) AS key, "
+        "unnest($4::VARCHAR[]) AS short_name, unnest($5::VARCHAR[]) AS family",
+        columns,
+    )
+
+
+def _described(name: str, kind: str, options: AnalysisOptions) -> tuple[str, str, str]:
+    """Key, short name and family."""
+    full = name or UNNAMED
+    short = short_name(full)
+    if kind in COPY_KINDS:
+        return name or kind, short_name(name or kind), "copy"
+    if kind == "kernel":
+        return (full if options.names == "full" else short), short, family(full)
+    # A graph or a range is many kernels in one row: it must not be taken for one of them.
+    return f"{kind}: {full}", f"{kind}: {short}", "other"

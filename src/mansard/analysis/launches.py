@@ -1,0 +1,147 @@
+"""The launches of a run as one SQL query: what its files hold, cleaned of impossible values.
+
+A count or a time cannot be negative or infinite; such a value of a foreign file is read as
+unknown, and the launch is marked ``invalid``. Columns that are null throughout are left out of
+the query: the files' own statistics tell them, and they cost time.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mansard import engine
+from mansard.model.columns import RUN_COLUMNS
+from mansard.model.paths import LEVELS, PATHS
+from mansard.model.run import Run
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+WORK = tuple(path.column for path in PATHS)
+BYTES = tuple(f"bytes_{level}" for level in LEVELS)
+QUANTITIES = ("duration_s", "sm_clock_hz", *WORK, *BYTES)
+SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+#: Columns of the query even where they are null throughout.
+ALWAYS = ("duration_s", "sm_clock_hz")
+
+#: Kinds that the copy engines or the driver run: no kernels, and no counters of kernels.
+COPY_KINDS = ("memcpy", "memset")
+
+_TYPES = {column.name: column.sql_type for column in RUN_COLUMNS}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Launches:
+    """A query for the launches of a run.
+
+    Attributes:
+        sql: SELECT with ``name`` and ``kind`` (never null; ``kernel`` unless stated otherwise),
+            ``phase``, ``rank``, ``launch``, ``start_s``, ``shape`` (equal for equal grid and
+            block), ``invalid``, and the columns of ``live`` and ``ALWAYS``.
+        live: those of ``QUANTITIES`` that have a value on some launch.
+        has_shape: whether grids and blocks are known at all.
+        faults: SELECT of one row with, for each column of ``live``, how many of its values were
+            impossible. A scan of its own, for when there are any.
+    """
+
+    sql: str
+    live: frozenset[str]
+    has_shape: bool
+    faults: str
+
+
+def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
+    """Look at the files of a run and write the query for them."""
+    if not run.files:
+        return Launches(_EMPTY, frozenset(), has_shape=False, faults="SELECT")
+    source = engine.parquet(run.files)
+    types = {
+        name: sql_type
+        for name, sql_type, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    }
+    filled = _filled(connection, run.files) & types.keys()
+
+    def value(column: str) -> str:
+        """The column in the type that a run has for it."""
+        if column not in filled:
+            return f"CAST(NULL AS {_TYPES[column]})"
+        quoted = engine.identifier(column)
+        right = types[column] == _TYPES[column]
+        return quoted if right else f"TRY_CAST({quoted} AS {_TYPES[column]})"
+
+    live = frozenset(filled) & set(QUANTITIES)
+    has_shape = bool(filled & set(SHAPE))
+    selected = {
+        "name": f"coalesce({value('name')}, '')",
+        "kind": f"coalesce({value('kind')}, 'kernel')",
+        "phase": value("phase"),
+        "rank": _rank(connection, run, value("rank")),
+        "launch": value("launch"),
+        "start_s": value("start_s"),
+        "shape": f"hash({', '.join(map(value, SHAPE))})" if has_shape else "0::UBIGINT",
+        "invalid": _any(f"NOT {_possible(value(column))}" for column in sorted(live)),
+        **{
+            column: f"CASE WHEN {_possible(value(column))} THEN {value(column)} END"
+            for column in sorted(live | set(ALWAYS))
+        },
+    }
+    columns = ", ".join(f"{sql} AS {name}" for name, sql in selected.items())
+    faults = ", ".join(
+        f"count(*) FILTER (NOT {_possible(value(column))}) AS {column}" for column in sorted(live)
+    )
+    return Launches(
+        f"SELECT {columns} FROM {source}", live, has_shape, f"SELECT {faults} FROM {source}"
+    )
+
+
+_EMPTY = (
+    "SELECT '' AS name, 'kernel' AS kind, NULL::VARCHAR AS phase, NULL::INTEGER AS rank, "
+    "NULL::BIGINT AS launch, NULL::DOUBLE AS start_s, 0::UBIGINT AS shape, false AS invalid, "
+    "NULL::DOUBLE AS duration_s, NULL::DOUBLE AS sm_clock_hz "
+    "WHERE false"
+)
+
+
+def _possible(value: str) -> str:
+    # NaN counts as greater than infinity in DuckDB, so that this leaves it out, too.
+    return f"({value} >= 0 AND {value} < 'infinity'::DOUBLE)"
+
+
+def _any(conditions: Iterable[str]) -> str:
+    return "(" + (" OR ".join(conditions) or "false") + ")"
+
+
+def _filled(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> set[str]:
+    """Columns that are not null throughout, as far as the files' statistics say."""
+    rows = connection.execute(
+        "SELECT path_in_schema, bool_or(stats_null_count IS NULL OR stats_null_count < num_values) "
+        f"FROM parquet_metadata({engine.file_list(files)}) GROUP BY ALL"
+    ).fetchall()
+    return {name for name, filled in rows if filled}
+
+
+def _rank(connection: "DuckDBPyConnection", run: Run, column: str) -> str:
+    """The rank: from the column, else as the provenance says, else the file's place."""
+    stated = [_stated_rank(origin.extra.get("rank")) for origin in run.provenance]
+    if len(run.files) == 1:
+        return column if not stated or stated[0] is None else f"coalesce({column}, {stated[0]})"
+    nulls = connection.execute(
+        "SELECT count(*) FROM "
+        "(SELECT file_name, sum(CASE WHEN path_in_schema = 'rank' THEN num_values "
+        "- coalesce(stats_null_count, 0) END) AS known, max(row_group_num_rows) AS most "
+        f"FROM parquet_metadata({engine.file_list(run.files)}) GROUP BY ALL) "
+        "WHERE coalesce(known, 0) = 0 AND most > 0"
+    ).fetchall()[0][0]
+    if not nulls:
+        return column
+    places = " ".join(
+        f"WHEN {engine.literal(str(file.absolute()))} THEN {index if rank is None else rank}"
+        for index, (file, rank) in enumerate(zip(run.files, stated, strict=True))
+    )
+    return f"coalesce({column}, CAST(CASE filename {places} END AS INTEGER))"
+
+
+def _stated_rank(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() and len(text) < 10 else None

@@ -1,0 +1,1 @@
+"""Ceilings of an NVIDIA GPU: kernels compiled at run time, checked, and measured in a child process."""

@@ -1,0 +1,101 @@
+// L1 and L2: every block passes again and again over its own part of a working set.
+//
+// Work: none. Bytes: 16 * rows * iterations a thread and stream (a copy reads and writes).
+// Kept by: volatile accesses; the sum of all loads goes into the total when the caller
+// gives one (it does for the check).
+//
+// A row is one 16-byte word of each thread, so a warp touches 512 consecutive bytes. Part b of the
+// set is rows * blockDim.x words at b * rows * blockDim.x: no block reads what another block reads,
+// so no unit between L1 and L2 can answer two blocks with one request.
+//
+// Macros: OPERATOR (ca: may stay in L1; cg: passes L1), UNROLL (divides rows), THREADS (a block).
+
+#define LOAD(v, p)                                                            \
+    asm volatile("ld.global." OPERATOR ".v4.u32 {%0, %1, %2, %3}, [%4];"      \
+                 : "=r"((v).x), "=r"((v).y), "=r"((v).z), "=r"((v).w) : "l"(p))
+#define STORE(p, v)                                                           \
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"((v).x), "r"((v).y), \
+                 "r"((v).z), "r"((v).w) : "memory")
+
+extern "C" __global__ void __launch_bounds__(1024)
+cache_read(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+    const uint4* part = in + (size_t)blockIdx.x * rows * blockDim.x + threadIdx.x;
+    unsigned sum = 0;
+#pragma unroll 1
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+        const uint4* p = part;
+#pragma unroll 1
+        for (int row = 0; row < rows; row += UNROLL) {
+            uint4 v[UNROLL];
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) LOAD(v[k], p + k * THREADS);
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) sum += v[k].x + v[k].y + v[k].z + v[k].w;
+            p += UNROLL * THREADS;
+        }
+    }
+    if (total) atomicAdd(total, sum);
+}
+
+// The same, but the parts take turns: after 67 iterations every block has read 67 parts. Blocks that
+// have drifted apart then ask for the same lines at the same time, and units before L2 may merge
+// their requests: what arrives at the SMs is more than what L2 delivers.
+extern "C" __global__ void __launch_bounds__(1024)
+cache_read_turns(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+    unsigned part = blockIdx.x;
+    unsigned sum = 0;
+#pragma unroll 1
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+        const uint4* p = in + (size_t)part * rows * blockDim.x + threadIdx.x;
+#pragma unroll 1
+        for (int row = 0; row < rows; row += UNROLL) {
+            uint4 v[UNROLL];
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) LOAD(v[k], p + k * THREADS);
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) sum += v[k].x + v[k].y + v[k].z + v[k].w;
+            p += UNROLL * THREADS;
+        }
+        part += 67;
+        if (part >= gridDim.x) part -= gridDim.x;
+    }
+    if (total) atomicAdd(total, sum);
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+cache_write(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+    uint4* part = out + (size_t)blockIdx.x * rows * blockDim.x + threadIdx.x;
+    uint4 v = in[(size_t)blockIdx.x * blockDim.x + threadIdx.x];
+#pragma unroll 1
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+        uint4* p = part;
+#pragma unroll 1
+        for (int row = 0; row < rows; row += UNROLL) {
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) STORE(p + k * THREADS, v);
+            p += UNROLL * THREADS;
+        }
+    }
+    if (total) atomicAdd(total, v.x + v.y + v.z + v.w);
+}
+
+extern "C" __global__ void __launch_bounds__(1024)
+cache_copy(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+    const size_t first = (size_t)blockIdx.x * rows * blockDim.x + threadIdx.x;
+#pragma unroll 1
+    for (int iteration = 0; iteration < iterations; ++iteration) {
+        const uint4* p = in + first;
+        uint4* q = out + first;
+#pragma unroll 1
+        for (int row = 0; row < rows; row += UNROLL) {
+            uint4 v[UNROLL];
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) LOAD(v[k], p + k * THREADS);
+#pragma unroll
+            for (int k = 0; k < UNROLL; ++k) STORE(q + k * THREADS, v[k]);
+            p += UNROLL * THREADS;
+            q += UNROLL * THREADS;
+        }
+    }
+    if (total) atomicAdd(total, 0u);
+}

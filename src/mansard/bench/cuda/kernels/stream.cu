@@ -1,0 +1,74 @@
+// Device memory: read, write, copy and triad of arrays many times larger than L2, each word once.
+//
+// Work: none, triad: 2 FLOP a double. Bytes a thread and tile: 16 * UNROLL of each stream; read
+// and write have one stream, copy two (one read, one written), triad three (two read).
+// Kept by: volatile loads whose sum goes into the total when the caller gives one; stores
+// go to distinct addresses. Loads do not allocate in L1 and are all issued before their first use.
+//
+// Macros: UNROLL, THREADS.
+
+#define LOAD(v, p)                                                                    \
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"           \
+                 : "=r"((v).x), "=r"((v).y), "=r"((v).z), "=r"((v).w) : "l"(p))
+
+typedef unsigned long long u64;
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+stream_read(const uint4* a, const uint4* b, uint4* c, unsigned* total, u64 tiles) {
+    unsigned sum = 0;
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const uint4* p = a + tile * (UNROLL * THREADS) + threadIdx.x;
+        uint4 v[UNROLL];
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) LOAD(v[k], p + k * THREADS);
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) sum += v[k].x + v[k].y + v[k].z + v[k].w;
+    }
+    if (total) atomicAdd(total, sum);
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+stream_write(const uint4* a, const uint4* b, uint4* c, unsigned* total, u64 tiles) {
+    const uint4 v = a[threadIdx.x];
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        uint4* q = c + tile * (UNROLL * THREADS) + threadIdx.x;
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) q[k * THREADS] = v;
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+stream_copy(const uint4* a, const uint4* b, uint4* c, unsigned* total, u64 tiles) {
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const u64 first = tile * (UNROLL * THREADS) + threadIdx.x;
+        uint4 v[UNROLL];
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) LOAD(v[k], a + first + k * THREADS);
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) c[first + k * THREADS] = v[k];
+    }
+}
+
+__device__ __forceinline__ double2 as_doubles(uint4 v) {
+    return make_double2(__hiloint2double(v.y, v.x), __hiloint2double(v.w, v.z));
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+stream_triad(const uint4* a, const uint4* b, uint4* c, unsigned* total, u64 tiles) {
+    double2* sums = (double2*)c;
+    for (u64 tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const u64 first = tile * (UNROLL * THREADS) + threadIdx.x;
+        uint4 v[UNROLL], w[UNROLL];
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) {
+            LOAD(v[k], a + first + k * THREADS);
+            LOAD(w[k], b + first + k * THREADS);
+        }
+#pragma unroll
+        for (int k = 0; k < UNROLL; ++k) {
+            const double2 x = as_doubles(v[k]), y = as_doubles(w[k]);
+            sums[first + k * THREADS] =
+                make_double2(__fma_rn(0.5, y.x, x.x), __fma_rn(0.5, y.y, x.y));
+        }
+    }
+}

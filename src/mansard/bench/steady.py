@@ -1,0 +1,112 @@
+"""The measuring loop: how many iterations make a sample, when warm-up is over, which samples count.
+
+Pure but for the function that runs the kernel, so that a scripted clock can drive it in tests.
+"""
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+from mansard.bench.messages import Settings
+from mansard.bench.samples import settled
+
+#: A calibration run must last this share of a sample before it is scaled up.
+_CALIBRATED = 0.1
+_MOST_ITERATIONS = 1 << 30
+_GROWTH = 4
+
+#: Warm-up ends when this many samples in a row lie this close together.
+_WINDOW = 5
+_WITHIN = 0.01
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Timing:
+    """One timed launch.
+
+    Attributes:
+        seconds: on the device.
+        clock_hz: mean SM clock while it ran; None if it could not be read.
+    """
+
+    seconds: float
+    clock_hz: float | None = None
+
+
+#: Runs a kernel with so many iterations, so many times in a row.
+Run = Callable[[int, int], Sequence[Timing]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Measurement:
+    """Samples of one kernel.
+
+    Attributes:
+        iterations: of each sample.
+        timings: the samples.
+        warm_s: time the device worked before the first sample.
+        settled: whether the warm-up ended because samples agreed.
+    """
+
+    iterations: int
+    timings: tuple[Timing, ...]
+    warm_s: float
+    settled: bool
+
+
+def calibrate(run: Run, sample_s: float) -> int:
+    """Iterations that make one launch last about ``sample_s``."""
+    iterations = 1
+    while True:
+        seconds = min(timing.seconds for timing in run(iterations, 2))
+        if seconds >= _CALIBRATED * sample_s or iterations >= _MOST_ITERATIONS:
+            scale = sample_s / seconds if seconds > 0 else 1.0
+            return max(1, min(_MOST_ITERATIONS, round(iterations * scale)))
+        iterations *= _GROWTH
+
+
+def measure(run: Run, settings: Settings, *, warm_s: float, iterations: int = 0) -> Measurement:
+    """Warm up until samples agree, then take the samples.
+
+    Args:
+        run: runs the kernel.
+        settings: how long.
+        warm_s: least time of work before the first sample.
+        iterations: of a sample; 0 finds them.
+    """
+    iterations = iterations or calibrate(run, settings.sample_s)
+    seen: list[float] = []
+    worked = 0.0
+    while True:
+        batch = run(iterations, _WINDOW)
+        seen += [timing.seconds for timing in batch]
+        worked += sum(timing.seconds for timing in batch)
+        steady = settled(seen, window=_WINDOW, within=_WITHIN)
+        if (steady and worked >= warm_s) or worked >= max(warm_s, settings.patience_s):
+            break
+    timings = tuple(run(iterations, settings.repeats))
+    return Measurement(iterations, timings, worked, steady)
+
+
+def fastest(candidates: Sequence[Sequence[Timing]], work: Sequence[float]) -> int:
+    """Index of the candidate with the highest rate at equal clock.
+
+    The first candidate runs on a cooler, faster chip than the last; rates are therefore compared
+    per clock cycle where every clock is known, and per second else.
+
+    Args:
+        candidates: timings of each candidate; an empty one cannot win.
+        work: work of one launch of each candidate.
+    """
+    known = all(timing.clock_hz for timings in candidates for timing in timings)
+
+    def rate(index: int) -> float:
+        return max(
+            (
+                work[index] / timing.seconds / ((timing.clock_hz or 1.0) if known else 1.0)
+                for timing in candidates[index]
+                if timing.seconds > 0
+            ),
+            default=0.0,
+        )
+
+    return max(range(len(candidates)), key=rate)

@@ -1,0 +1,233 @@
+"""The report for a terminal: readable at 60, 80 and 160 columns, without colour, without markup.
+
+Names from outside are put into ``Text`` objects, which Rich never parses, after control
+characters were replaced.
+"""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from mansard.charts.columns import group_lines
+from mansard.charts.labels import (
+    ABOVE_ROOF_CAUSES,
+    RESOURCES,
+    above_roof,
+    bound_label,
+    count_text,
+    distinct,
+    efficiency_label,
+    facts_text,
+    is_tiny,
+    known,
+    machine_facts,
+    printable,
+    resource_label,
+    run_facts,
+    unknown_paths,
+)
+from mansard.charts.rows import groups_of
+from mansard.model.analysis import Analysis, Group, quotient
+from mansard.units import format_share, format_si
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType
+
+#: Width of the words on the left of the summary.
+_WORD = 11
+
+#: Phases shown above the main table.
+_MOST_PHASES = 20
+
+#: Notices shown; the JSON report has all.
+_MOST_NOTICES = 20
+
+_TITLES = {"kernel": "Kernels", "family": "Families", "phase": "Phases", "rank": "Ranks"}
+
+
+def report_view(analysis: Analysis, *, by: str = "kernel", top: int = 20) -> "ReportView":
+    """Return the report as a Rich renderable that fits the console it is printed on.
+
+    Args:
+        analysis: what to show.
+        by: rows of the main table: kernel, family, phase or rank.
+        top: rows of the main table.
+
+    Raises:
+        UsageError: ``by`` is none of these.
+    """
+    return ReportView(analysis, groups_of(analysis, by), by=by, top=top)
+
+
+class ReportView:
+    """A report that lays itself out for the width of its console."""
+
+    def __init__(self, analysis: Analysis, groups: Sequence[Group], *, by: str, top: int) -> None:
+        self._analysis = analysis
+        self._groups = groups
+        self._by = by
+        self._top = max(1, top)
+
+    def __rich_console__(
+        self, console: "Console", options: "ConsoleOptions"
+    ) -> Iterator["RenderableType"]:
+        """Yield the lines of the report."""
+        from rich.text import Text  # noqa: PLC0415  (only who prints pays for it)
+
+        analysis, width = self._analysis, max(20, options.max_width)
+        yield Text(printable(analysis.label or "run", width), style="bold")
+        for word, text in [*_header(analysis), *_summary(analysis)]:
+            for line in _wrapped(text, width, f"{word:<{_WORD}}", " " * _WORD):
+                yield Text(line)
+        phases = analysis.phases
+        if self._by != "phase" and (len(phases) > 1 or any(phase.key for phase in phases)):
+            yield from _table("Phases", phases, analysis, width=width, top=_MOST_PHASES)
+        title = _TITLES[self._by]
+        yield from _table(title, self._groups, analysis, width=width, top=self._top)
+        for note in _notes(analysis, self._groups[: self._top]):
+            yield from map(Text, _wrapped(note, width))
+        if analysis.notices:
+            yield Text()
+            yield Text("Warnings", style="bold")
+            for notice in analysis.notices[:_MOST_NOTICES]:
+                words = f"{printable(notice.code, 60)}: {printable(notice.message, 1000)}"
+                yield from map(Text, _wrapped(words, width, "- ", "  "))
+            if len(analysis.notices) > _MOST_NOTICES:
+                yield Text(f"and {len(analysis.notices) - _MOST_NOTICES} more (see --json)")
+
+
+def _wrapped(text: str, width: int, first: str = "", later: str = "") -> list[str]:
+    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=later) or [first]
+
+
+def _table(
+    title: str, groups: Sequence[Group], analysis: Analysis, *, width: int, top: int
+) -> "Iterator[RenderableType]":
+    from rich.text import Text  # noqa: PLC0415
+
+    yield Text()
+    yield Text(f"{title} (levels: FLOP/byte)", style="bold")
+    if not groups:
+        yield Text("none")
+        return
+    header, body = group_lines(groups[:top], analysis, width)
+    for line in header:
+        yield Text(line, style="dim", no_wrap=True, overflow="crop")
+    for line in body:
+        yield Text(line, no_wrap=True, overflow="crop")
+    rest = groups[top:]
+    if rest:
+        time = sum(known(group.duration_s) or 0 for group in rest)
+        part = quotient(time, known(analysis.totals.duration_s))
+        yield Text(f"and {len(rest)} more, {format_share(part)} of the time")
+
+
+def _header(analysis: Analysis) -> list[tuple[str, str]]:
+    facts = dict(run_facts(analysis.provenance))
+    sources = distinct(source for origin in analysis.provenance for source in origin.sources)
+    conditions = ("clock control", "cache control", "replay", "counter table")
+    recorded = facts_text((word, facts[word]) for word in conditions)
+    return [
+        ("GPU", f"{facts['GPU'] or '-'}, driver {facts['driver'] or '-'}"),
+        ("collected", f"{facts['collector'] or '-'}, {recorded}"),
+        *([("from", sources)] if sources else []),
+        ("roofs", machine_facts(analysis.machine)),
+    ]
+
+
+def _summary(analysis: Analysis) -> list[tuple[str, str]]:
+    totals = analysis.totals
+    time = known(totals.duration_s)
+    at_least = "" if totals.flop_complete or totals.flop is None else "at least "
+    work = f"{at_least}{format_si(totals.flop, 'FLOP')}, {format_si(totals.flop_per_s, 'FLOP/s')}"
+    if totals.op_int:
+        work += f", integer {format_si(totals.op_int, 'OP')}"
+    spent = (
+        f"{format_si(time, 's')} on the GPU in {count_text(totals.launches, 'launch')}"
+        f" of {count_text(totals.kernels, 'kernel')}"
+    )
+    lines = [
+        ("time", spent),
+        ("work", work),
+        ("precision", _precision_mix(analysis)),
+        ("traffic", _by_level(totals)),
+        ("no FLOP", _census(totals.zero_flop_launches, totals.zero_flop_duration_s, totals)),
+    ]
+    if totals.near_zero_flop_launches:
+        near = _census(totals.near_zero_flop_launches, totals.near_zero_flop_duration_s, totals)
+        lines.append(("almost none", near + _limit(analysis, "near_zero_intensity", "FLOP/byte")))
+    if totals.short_launches:
+        part = format_share(quotient(totals.short_launches, totals.launches))
+        short = f"{count_text(totals.short_launches, 'launch')} ({part})"
+        lines.append(("short", short + _limit(analysis, "short_launch_s", "s")))
+    if totals.untimed_launches:
+        lines.append(("no time", f"{count_text(totals.untimed_launches, 'launch')}, so no rate"))
+    if analysis.machine is not None:
+        floor, above = format_si(totals.floor_s, "s"), format_si(totals.recoverable_s, "s")
+        lines.append(("floors", _floors(totals)))
+        lines.append(
+            ("efficiency", f"{efficiency_label(totals)} (floor {floor}), recoverable {above}")
+        )
+    if len(analysis.ranks) > 1:
+        lines.append(("ranks", str(len(analysis.ranks))))
+    return lines
+
+
+def _limit(analysis: Analysis, option: str, unit: str) -> str:
+    value = analysis.options.get(option)
+    return f", below {format_si(value, unit)}" if isinstance(value, int | float) else ""
+
+
+def _precision_mix(analysis: Analysis) -> str:
+    totals = analysis.totals
+    done = [
+        (path, flop)
+        for path, flop in totals.flop_by_path.items()
+        if "int" not in path and known(flop)
+    ]
+    done.sort(key=lambda entry: -(entry[1] or 0))
+    parts = [f"{path} {format_share(quotient(flop, totals.flop))}" for path, flop in done]
+    unknown = list(unknown_paths(analysis))
+    if unknown and not totals.flop_complete:
+        listed = ", ".join(printable(path, 24) for path in unknown[:4])
+        parts.append(f"not collected: {listed}" + (", ..." if len(unknown) > 4 else ""))
+    return ", ".join(parts) or "-"
+
+
+def _by_level(totals: Group) -> str:
+    parts = []
+    for level in RESOURCES:
+        if level in totals.bytes_by_level:
+            moved = format_si(totals.bytes_by_level[level], "B")
+            parts.append(f"{resource_label(level)} {moved}")
+    return ", ".join(parts) or "-"
+
+
+def _census(launches: int | None, time: float | None, totals: Group) -> str:
+    if launches is None:
+        return "-"
+    part = format_share(quotient(launches, totals.launches))
+    spent = format_share(quotient(known(time), known(totals.duration_s)))
+    return f"{count_text(launches, 'launch')} ({part}), {spent} of the time"
+
+
+def _floors(totals: Group) -> str:
+    parts = [
+        f"{resource_label(name)} {format_si(totals.floors_s[name], 's')}"
+        for name in RESOURCES
+        if name in totals.floors_s
+    ]
+    return (", ".join(parts) or "-") + f"; bound {bound_label(totals)}"
+
+
+def _notes(analysis: Analysis, shown: Sequence[Group]) -> list[str]:
+    notes = []
+    if any(bound_label(group) == "?" for group in shown):
+        notes.append("bound ?: a resource of the machine was not collected.")
+    if any(is_tiny(group) for group in shown):
+        notes.append("~: launches too small to judge; starting them counts more than their work.")
+    above = analysis.totals.launches_above_roof
+    if above or any(above_roof(group) for group in shown):
+        what = f"{count_text(above, 'launch')} faster than the roof" if above else "> roof"
+        notes.append(f"{what}: something is wrong. Look at: {ABOVE_ROOF_CAUSES}.")
+    return ["", *notes] if notes else []

@@ -1,0 +1,283 @@
+"""The instruments of a real GPU: CUPTI's activity records and its range profiler."""
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mansard.collect import plan
+from mansard.collect.cupti import activity, decode, params
+from mansard.collect.cupti.driver import Driver, load_driver
+from mansard.collect.cupti.host import CounterHost, count_passes
+from mansard.collect.cupti.library import Cupti, load_cupti
+from mansard.collect.cupti.ranges import RangeMode, RangeProfiler
+from mansard.collect.instruments import CountedRanges
+from mansard.collect.launches import Launch, Trace
+from mansard.collect.plan import Counted
+from mansard.counters.plan import counter_groups, counters_for
+from mansard.counters.table import CounterTable, table_for
+from mansard.errors import CollectError, DeviceError
+from mansard.model.device import DeviceFacts
+
+_TRACED = (
+    activity.KERNEL,
+    activity.MEMCPY,
+    activity.MEMSET,
+    activity.PEER_COPY,
+    activity.RUNTIME,
+    activity.DRIVER,
+    activity.MARKER,
+)
+#: Largest counter image; about 7 to 17 KB a counter and kernel on an H200.
+_MOST_IMAGE_BYTES = 1 << 30
+#: Ranges that fit beside those expected, so that a longer iteration is noticed and not cut.
+_SPARE_RANGES = 32
+_MOST_SEGMENTS = 256
+
+
+class CuptiInstruments:
+    """Traces and counters of this process through CUPTI.
+
+    Args:
+        columns: columns of a run to make; all that the chip can count when None.
+
+    Raises:
+        DeviceError: no driver, GPU or CUPTI, or the GPU gives no counters.
+    """
+
+    def __init__(self, columns: Sequence[str] | None = None) -> None:
+        self._driver: Driver = load_driver()
+        if not self._driver.device_count:
+            raise DeviceError("the driver sees no GPU", slug="no-gpu")
+        self._cupti: Cupti = load_cupti()
+        self._columns = columns
+        self._recorder = activity.ActivityRecorder(self._cupti)
+        self._chips: dict[int, str] = {}
+        self._pass_counts: dict[tuple[str, ...], int] = {}
+        self._open: list[_CuptiCounting] = []
+        self._trace_start = 0
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """What took part: CUPTI and the driver's CUDA."""
+        return {
+            "cupti": self._cupti.version,
+            "cuda": ".".join(map(str, self._driver.cuda_version)),
+        }
+
+    def facts(self, device: int) -> DeviceFacts:
+        """The GPU, with the chip's name in the counter library."""
+        return self._driver.facts(device, self.chip(device))
+
+    def chip(self, device: int) -> str:
+        """Name of the chip in the counter library, e.g. ``GH100``."""
+        if device not in self._chips:
+            self._cupti.initialize_profiler()
+            answer = self._cupti.call(
+                "cuptiDeviceGetChipName", params.GetChipName(deviceIndex=device)
+            )
+            self._chips[device] = (answer.pChipName or b"").decode()
+        return self._chips[device]
+
+    def table(self, device: int) -> CounterTable:
+        """The counter table of a GPU."""
+        major, minor = self._driver.compute_capability(device)
+        return table_for(chip=self.chip(device), compute_capability=f"{major}.{minor}")
+
+    def now_ns(self) -> int:
+        """The clock of the trace."""
+        return self._cupti.timestamp_ns()
+
+    def start_trace(self) -> None:
+        """Record what runs."""
+        self.wait()
+        self._recorder.start(_TRACED)
+        self._trace_start = self.now_ns()
+
+    def stop_trace(self) -> Trace:
+        """Wait for the GPUs, end the record and give it."""
+        self.wait()
+        end = self.now_ns()
+        records = self._recorder.stop()
+        return Trace(
+            launches=decode.launches(records),
+            ranges=decode.named_ranges(records, end),
+            start_ns=self._trace_start,
+            end_ns=end,
+        )
+
+    def usable(self, devices: Sequence[int]) -> tuple[str, ...]:
+        """Counters that were asked for and that these GPUs have."""
+        chips = {self.chip(device) for device in devices}
+        if len(chips) != 1:
+            raise CollectError(
+                f"GPUs of different chips ({', '.join(sorted(chips))}) in one process cannot be "
+                "counted together: choose one with CUDA_VISIBLE_DEVICES"
+            )
+        table = self.table(devices[0])
+        wanted = counters_for(table, self._columns or _all_columns(table))
+        with CounterHost(self._cupti, self.chip(devices[0])) as host:
+            found = plan.available(wanted, host.base_counters())
+        if not found:
+            raise DeviceError(f"chip {self.chip(devices[0])} has none of the counters wanted")
+        return found
+
+    def passes(self, counters: Sequence[str]) -> int:
+        """How often the work must run to count them."""
+        key = tuple(counters)
+        if key not in self._pass_counts:
+            chip = next(iter(self._chips.values()))
+            self._pass_counts[key] = count_passes(self._cupti, chip, key)
+        return self._pass_counts[key]
+
+    def fits(self, counters: Sequence[str], most_ranges: int) -> bool:
+        """Whether there is memory for their images."""
+        device = next(iter(self._chips))
+        with (
+            self._driver.context(device) as context,
+            contextlib.closing(RangeProfiler(self._cupti, context)) as profiler,
+        ):
+            return profiler.image_bytes(counters, most_ranges) <= _MOST_IMAGE_BYTES
+
+    def count_kernels(
+        self, counters: Sequence[str], kernels: Mapping[int, int]
+    ) -> "_CuptiCounting":
+        """Count each kernel apart."""
+        most = {device: count + _SPARE_RANGES for device, count in kernels.items()}
+        return self._count(counters, RangeMode.KERNEL, most)
+
+    def count_ranges(self, counters: Sequence[str], devices: Sequence[int]) -> "_CuptiCounting":
+        """Count all that runs between ``enter`` and ``leave``."""
+        return self._count(counters, RangeMode.NAMED, dict.fromkeys(devices, _MOST_SEGMENTS))
+
+    def wait(self) -> None:
+        """Wait until every GPU in use has done what was submitted."""
+        for device in range(self._driver.device_count):
+            if self._driver.is_active(device):
+                self._driver.synchronize(device)
+
+    def close(self) -> None:
+        """Leave everything as it was; may be called again."""
+        while self._open:
+            self._open[-1].close()
+        self._recorder.close()
+
+    def _count(
+        self, counters: Sequence[str], mode: RangeMode, most_ranges: Mapping[int, int]
+    ) -> "_CuptiCounting":
+        counting = _CuptiCounting(self, self._cupti, self._recorder)
+        self._open.append(counting)
+        counting.released = self._open.remove
+        try:
+            for device, most in most_ranges.items():
+                with self._driver.context(device) as context:
+                    counting.add(
+                        device,
+                        RangeProfiler(self._cupti, context),
+                        CounterHost(self._cupti, self.chip(device), counters),
+                    )
+                    counting.configure(device, mode, most)
+        except BaseException:
+            counting.close()
+            raise
+        return counting
+
+
+class _CuptiCounting:
+    """One configuration of counters on one or several GPUs."""
+
+    def __init__(
+        self, instruments: CuptiInstruments, cupti: Cupti, recorder: activity.ActivityRecorder
+    ) -> None:
+        self._instruments, self._cupti, self._recorder = instruments, cupti, recorder
+        self._profilers: dict[int, RangeProfiler] = {}
+        self._hosts: dict[int, CounterHost] = {}
+        self._kernels: dict[int, tuple[Launch, ...]] = {}
+        self._segment: int | None = None
+        self.released: Callable[[_CuptiCounting], None] = _ignore
+
+    def add(self, device: int, profiler: RangeProfiler, host: CounterHost) -> None:
+        """Take over a profiler and its counters."""
+        self._profilers[device], self._hosts[device] = profiler, host
+
+    def configure(self, device: int, mode: RangeMode, most_ranges: int) -> None:
+        """Choose what a range is."""
+        self._profilers[device].configure(self._hosts[device], mode=mode, most_ranges=most_ranges)
+
+    def start(self) -> None:
+        """Begin a pass."""
+        self._instruments.wait()
+        self._segment = None
+        for profiler in self._profilers.values():
+            profiler.start()
+        # Names of this pass, to be compared with those of the trace.
+        self._recorder.start((activity.KERNEL,))
+
+    def stop(self) -> bool:
+        """End the pass; True after the last one."""
+        self._instruments.wait()
+        found = decode.launches(self._recorder.stop())
+        # Nothing at all means that this CUPTI does not trace and count at the same time.
+        self._kernels = (
+            {}
+            if not found
+            else {
+                device: tuple(launch for launch in found if launch.device == device)
+                for device in self._profilers
+            }
+        )
+        last = [profiler.stop() for profiler in self._profilers.values()]
+        return all(last)
+
+    def kernels(self) -> Mapping[int, tuple[Launch, ...]]:
+        """Kernels that the last pass ran, by GPU."""
+        return self._kernels
+
+    def enter(self) -> None:
+        """Close the range that is open, if any, and open the next."""
+        upcoming = 0 if self._segment is None else self._segment + 1
+        self._close_range()
+        self._segment = upcoming
+        for profiler in self._profilers.values():
+            profiler.push(str(upcoming))
+
+    def leave(self) -> None:
+        """Close the range."""
+        self._close_range()
+
+    def _close_range(self) -> None:
+        if self._segment is None:
+            return
+        self._instruments.wait()
+        for profiler in self._profilers.values():
+            profiler.pop()
+
+    def read(self) -> Mapping[int, CountedRanges]:
+        """The counters by GPU."""
+        found = {}
+        for device, profiler in self._profilers.items():
+            ranges = profiler.read()
+            counted = Counted(self._hosts[device].counters, ranges.values)
+            found[device] = CountedRanges(ranges.names, counted, ranges.dropped)
+        return found
+
+    def close(self) -> None:
+        """Give the counters back, profiler before host: the other order crashes at exit."""
+        with contextlib.ExitStack() as stack:
+            stack.callback(self.released, self)
+            self.released = _ignore
+            stack.callback(self._recorder.close)
+            for host in self._hosts.values():
+                stack.callback(host.close)
+            for profiler in self._profilers.values():
+                stack.callback(profiler.close)
+            self._profilers, self._hosts = {}, {}
+
+
+def _ignore(_counting: _CuptiCounting) -> None:
+    """Nothing to release."""
+
+
+def _all_columns(table: CounterTable) -> Iterator[str]:
+    """Time, clock, vector work, bytes of the levels, and tensor work of every precision."""
+    for group in counter_groups(table):
+        if group.name == "base" or (group.name.startswith("tensor ") and len(group.columns) == 1):
+            yield from group.columns

@@ -1,0 +1,121 @@
+"""A recorded text file as lines of bytes: decompressed, in UTF-8, each of bounded length."""
+
+import codecs
+import contextlib
+import io
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+from mansard.readers.sniff import open_decompressed
+
+CHUNK_BYTES = 1 << 22
+#: A longer line is no row of ncu: it is cut here, and what follows is a line of its own.
+MAX_LINE_BYTES = 1 << 24
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}".encode()
+_BROKEN_STREAM = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+class LineReader:
+    """Reads lines in chunks, without their ends.
+
+    Attributes:
+        altered: the lines are no longer the bytes of the file (decompressed, other encoding,
+            carriage returns, bytes that are not text). Known before the chunk is handed on.
+        cut: why reading stopped before the end of the file; None when it did not.
+    """
+
+    def __init__(self, path: Path, *, limit: int | None = None) -> None:
+        """Prepare to read ``path``; ``limit`` bounds the bytes that are read of it."""
+        self._path = path
+        self._left = limit
+        self.altered = False
+        self.cut: str | None = None
+
+    def chunks(self) -> Iterator[list[bytes]]:
+        """Yield the lines, some megabytes at a time."""
+        rest = b""
+        for block in self._blocks():
+            text = rest + block
+            lines = text.split(b"\n")
+            rest = lines.pop()
+            if len(rest) > MAX_LINE_BYTES:
+                self.altered = True
+                lines.append(rest)
+                rest = b""
+            yield self._cleaned(lines, text)
+        if rest:
+            yield self._cleaned([rest], rest)
+
+    def _blocks(self) -> Iterator[bytes]:
+        with contextlib.ExitStack() as stack:
+            try:
+                opened = stack.enter_context(open_decompressed(self._path))
+            except _BROKEN_STREAM as error:
+                self.cut = str(error)
+                return
+            # What a decompressor hands out is not what lies on the disk.
+            self.altered = not isinstance(opened, io.BufferedReader)
+            stream = cast("io.BufferedIOBase", opened)
+            block = self._read(stream)
+            if block.startswith(_UTF16_MARKS):
+                yield from self._decoded(block, stream)
+                return
+            if block.startswith(_UTF8_MARK):
+                self.altered = True
+                block = block[len(_UTF8_MARK) :]
+            while block:
+                yield block
+                block = self._read(stream)
+
+    def _decoded(self, block: bytes, stream: io.BufferedIOBase) -> Iterator[bytes]:
+        """UTF-16, which redirection in Windows PowerShell writes."""
+        self.altered = True
+        decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
+        while block:
+            yield decoder.decode(block).encode("utf-8", "replace")
+            block = self._read(stream)
+        yield decoder.decode(b"", final=True).encode("utf-8", "replace")
+
+    def _read(self, stream: io.BufferedIOBase) -> bytes:
+        """The next chunk. A broken end loses nothing of what came before it."""
+        wanted = CHUNK_BYTES if self._left is None else min(CHUNK_BYTES, self._left)
+        pieces: list[bytes] = []
+        while wanted > 0 and self.cut is None:
+            try:
+                piece = stream.read1(wanted)
+            except _BROKEN_STREAM as error:
+                self.cut = str(error) or "it ends too early"
+                break
+            if not piece:
+                break
+            pieces.append(piece)
+            wanted -= len(piece)
+        block = b"".join(pieces)
+        if self._left is not None:
+            self._left -= len(block)
+        return block
+
+    def _cleaned(self, lines: list[bytes], text: bytes) -> list[bytes]:
+        if b"\r" in text:
+            self.altered = True
+            lines = [line.removesuffix(b"\r") for line in lines]
+        if b"\0" in text:
+            self.altered = True
+            lines = [line.replace(b"\0", _REPLACEMENT) for line in lines]
+        if not text.isascii():
+            lines = [line if line.isascii() else self._as_text(line) for line in lines]
+        return lines
+
+    def _as_text(self, line: bytes) -> bytes:
+        try:
+            line.decode()
+        except UnicodeDecodeError:
+            self.altered = True
+            return line.decode(errors="replace").encode()
+        return line

@@ -1,0 +1,155 @@
+"""Reads what ``ncu --csv`` printed, in all its shapes."""
+
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from mansard.engine import identifier, translated
+from mansard.errors import FormatError, InputError
+from mansard.model.capture import CAPTURE_COLUMNS, Capture
+from mansard.model.provenance import Provenance
+from mansard.readers.ncu_csv.findings import (
+    check,
+    label_notices,
+    notices_on,
+    number_notices,
+)
+from mansard.readers.ncu_csv.long import LongPage
+from mansard.readers.ncu_csv.messages import conditions_of, notices_of
+from mansard.readers.ncu_csv.numbers import Convention, Evidence
+from mansard.readers.ncu_csv.page import Page
+from mansard.readers.ncu_csv.part import Part
+from mansard.readers.ncu_csv.records import Found, find_rows
+from mansard.readers.ncu_csv.sanity import clear_absurd, drop_text_columns
+from mansard.readers.ncu_csv.wide import WidePage
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+COLLECTOR = "Nsight Compute"
+
+
+def read_ncu_csv(
+    source: Path | IO[bytes], connection: "DuckDBPyConnection", table: str, *, name: str
+) -> Capture:
+    """Read the output of ``ncu --csv`` as launches with raw counters.
+
+    Takes the details page, the live output and the raw page of any version since 2020, with any
+    columns in any order, in automatic or base units, in any locale, with program output around
+    and between the rows, and several profiles one after another.
+
+    Args:
+        source: a file, or a stream of bytes (copied first); plain, gzip or xz.
+        connection: where to create the table.
+        table: its name.
+        name: what to call the source in messages and in the provenance.
+
+    Returns:
+        One row per launch, in the order of the file; values in SI base units (s, Hz, byte),
+        percent as percent, null where the file has no value.
+
+    Raises:
+        FormatError: the source is not the output of ncu, or not usable.
+        InputError: ncu reported an error and no launches.
+    """
+    with (
+        tempfile.TemporaryDirectory(prefix="mansard-csv-") as folder,
+        translated(FormatError, f"{name} cannot be read"),
+    ):
+        scratch = Path(folder)
+        path = source if isinstance(source, Path) else _copied(source, scratch / "stream")
+        try:
+            found = find_rows(path, scratch)
+        except OSError as error:
+            raise InputError(f"{name} cannot be read: {error}") from error
+        check(found, name, is_empty=path.stat().st_size == 0)
+        return _capture(found, connection, table, name=name)
+
+
+def _capture(found: Found, connection: "DuckDBPyConnection", table: str, *, name: str) -> Capture:
+    pages = [
+        _page(connection, part, f"{table} part {number}") for number, part in enumerate(found.parts)
+    ]
+    if all(page.is_usual() for page in pages):
+        convention = Convention()
+    else:
+        convention = sum((page.evidence() for page in pages), Evidence()).convention()
+    samples: dict[str, str | None] = {}
+    spelling: dict[str, str] = {}
+    for page in pages:
+        for counter, sample in page.counters().items():
+            # The engine does not tell column names apart by case.
+            spelled = spelling.setdefault(counter.lower(), counter)
+            if samples.get(spelled) is None:
+                samples[spelled] = sample
+    _create(
+        connection,
+        table,
+        [page.select(convention) for page in pages],
+        is_ordered=all(isinstance(page, WidePage) for page in pages),
+    )
+    counters = drop_text_columns(connection, table, samples)
+    row = connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
+    launches = 0 if row is None else int(row[0])
+    notices = (
+        *notices_of(found.messages),
+        *notices_on(found, name, launches=launches),
+        *number_notices(pages, convention, name),
+        *label_notices(counters, name),
+        *clear_absurd(connection, table, counters),
+    )
+    devices = tuple(dict.fromkeys(device for page in pages for device in page.devices()))
+    _drop_scratch(connection, table)
+    conditions = conditions_of(found.messages)
+    provenance = Provenance(
+        sources=(name,),
+        collector=COLLECTOR,
+        devices=devices,
+        clock_control=conditions.get("clock_control"),
+        cache_control=conditions.get("cache_control"),
+        notices=notices,
+        lost_launches=None if any(notice.partial for notice in notices) else 0,
+        extra={"skipped_lines": str(found.skipped)} if found.skipped else {},
+    )
+    return Capture(table, counters, provenance)
+
+
+def _page(connection: "DuckDBPyConnection", part: Part, scratch: str) -> Page:
+    kind = LongPage if part.header.is_long else WidePage
+    return kind(connection, part, scratch)
+
+
+def _create(
+    connection: "DuckDBPyConnection", table: str, selects: Sequence[str], *, is_ordered: bool
+) -> None:
+    if not selects:
+        columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in CAPTURE_COLUMNS)
+        connection.execute(f"CREATE TABLE {identifier(table)} ({columns})")
+        return
+    if len(selects) == 1 and is_ordered:
+        # Sorting costs as much as reading.
+        rows = f"SELECT seq AS row, * EXCLUDE (profile, seq) FROM ({selects[0]})"
+    else:
+        union = " UNION ALL BY NAME ".join(f"({select})" for select in selects)
+        rows = (
+            "SELECT row_number() OVER (ORDER BY profile, seq) - 1 AS row, "
+            f"* EXCLUDE (profile, seq) FROM ({union}) ORDER BY row"
+        )
+    connection.execute(f"CREATE TABLE {identifier(table)} AS {rows}")
+
+
+def _drop_scratch(connection: "DuckDBPyConnection", table: str) -> None:
+    rows = connection.execute(
+        "SELECT table_name FROM duckdb_tables() WHERE temporary AND starts_with(table_name, $1)",
+        [f"{table} part "],
+    ).fetchall()
+    for (scratch,) in rows:
+        connection.execute(f"DROP TABLE {identifier(scratch)}")
+
+
+def _copied(stream: IO[bytes], path: Path) -> Path:
+    with path.open("wb") as target:
+        shutil.copyfileobj(stream, target)
+    return path

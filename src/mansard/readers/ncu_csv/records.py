@@ -1,0 +1,251 @@
+"""The rows of a file that may hold anything else as well, sorted out by their shape.
+
+A row is a record with a field for each column of the header and a launch ID. Whatever else stands
+in the file (output of the program, ncu's own lines, rows cut short) is counted, never guessed at.
+"""
+
+import collections
+import contextlib
+import dataclasses
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from mansard.errors import FormatError
+from mansard.readers.ncu_csv.header import Header, find_header, find_record, plain_row_test
+from mansard.readers.ncu_csv.lines import LineReader
+from mansard.readers.ncu_csv.part import Part
+
+#: Nobody appends profiles with more different headers; every part is an open file.
+_MAX_PARTS = 64
+#: A name may hold newlines, but a quote that is never closed must not swallow the file.
+_MAX_ROW_LINES = 1000
+_BUFFER_BYTES = 1 << 20
+_MESSAGE = re.compile(rb"==(?:ERROR|WARNING|PROF)== ?")
+
+
+@dataclasses.dataclass(slots=True)
+class Found:
+    """What a file holds.
+
+    Attributes:
+        parts: its rows, by header.
+        headers: how many headers it has.
+        messages: lines that ncu printed about itself, each once.
+        skipped: number of lines of anybody else.
+        broken: number of rows with a wrong number of fields.
+        first_broken: line of the first of them.
+        cut: why reading stopped early; None when it did not.
+    """
+
+    parts: list[Part] = dataclasses.field(default_factory=list)
+    headers: int = 0
+    messages: dict[str, int] = dataclasses.field(default_factory=dict)
+    skipped: int = 0
+    broken: int = 0
+    first_broken: int = 0
+    cut: str | None = None
+
+
+def find_rows(path: Path, scratch: Path, *, limit: int | None = None) -> Found:
+    """Sort out the rows of a file.
+
+    A file that holds nothing but rows is left where it is; else its rows are copied to ``scratch``.
+
+    Args:
+        path: the file, plain or compressed.
+        scratch: an existing folder for cleaned copies.
+        limit: read no more than this many (decompressed) bytes.
+    """
+    with contextlib.ExitStack() as stack:
+        return _Sorter(path, scratch, stack).sort(LineReader(path, limit=limit))
+
+
+class _Sorter:
+    def __init__(self, path: Path, scratch: Path, stack: contextlib.ExitStack) -> None:
+        self._path = path
+        self._scratch = scratch
+        self._stack = stack
+        self._found = Found()
+        self._parts: dict[tuple[Header, tuple[str, ...] | None], Part] = {}
+        self._header: Header | None = None
+        self._part: Part | None = None
+        self._is_plain: Callable[[bytes], bool] = lambda _: False
+        # While every byte so far is a row in the user's own file, nothing is copied.
+        self._in_place = True
+        self._good_bytes = 0
+        self._pending: list[bytes] = []
+        self._queue: collections.deque[bytes] = collections.deque()
+        self._line = 0
+
+    def sort(self, reader: LineReader) -> Found:
+        for lines in reader.chunks():
+            if reader.altered:
+                self._leave_place()
+            for line in lines:
+                self._line += 1
+                part = self._part
+                if part is None or self._pending or not self._is_plain(line):
+                    self._queue.append(line)
+                    self._drain()
+                else:
+                    self._add(part, line)
+        while self._pending:
+            self._give_up()
+            self._drain()
+        self._found.cut = reader.cut
+        self._found.parts = list(self._parts.values())
+        return self._found
+
+    def _drain(self) -> None:
+        while self._queue:
+            self._take(self._queue.popleft())
+
+    def _take(self, line: bytes) -> None:
+        if self._pending:
+            self._continue(line)
+            return
+        header = find_header(line)
+        if header is not None:
+            self._begin(line, *header)
+            return
+        if self._header is None:
+            self._skip(line)
+            return
+        fields = self._header.fields(line)
+        if fields is not None and self._accept(line, fields):
+            return
+        if line.startswith(b'"') and line.count(b'"') % 2:
+            self._pending = [line]
+        else:
+            self._leave_over(line, self._header)
+
+    def _leave_over(self, line: bytes, header: Header) -> None:
+        """A line that is no row; but a row may stand behind what a program printed."""
+        if header.resembles_row(line):
+            self._leave_place()
+            self._found.broken += 1
+            self._found.first_broken = self._found.first_broken or self._line
+            self._note(line)
+            return
+        behind = find_record(line, header)
+        if behind is None:
+            self._skip(line)
+        else:
+            start, fields = behind
+            self._skip(line[:start])
+            self._accept(line[start:], fields)
+
+    def _begin(self, line: bytes, start: int, header: Header) -> None:
+        """A header: the first, or that of a profile appended to the one before."""
+        if start or self._found.headers:
+            self._leave_place()
+        if start:
+            self._skip(line[:start])
+        self._found.headers += 1
+        self._header, self._part = header, None
+        self._is_plain = plain_row_test(header)
+        self._good_bytes += len(line) + 1
+
+    def _accept(self, line: bytes, fields: list[str]) -> bool:
+        """Take a record as row, or as the row of units that may follow a header."""
+        header = self._header
+        if header is None:
+            return False
+        if header.is_launch(fields):
+            self._add(self._part or self._open(header, None), line)
+            return True
+        place = header.role("id")
+        if self._part is None and not header.is_long and place is not None and not fields[place]:
+            self._open(header, tuple(unit.strip() for unit in fields))
+            self._good_bytes += len(line) + 1
+            return True
+        return False
+
+    def _open(self, header: Header, units: tuple[str, ...] | None) -> Part:
+        part = self._parts.get((header, units))
+        if part is None:
+            if len(self._parts) >= _MAX_PARTS:
+                raise FormatError(
+                    f"{self._path.name} holds more than {_MAX_PARTS} different headers: "
+                    "give the profiles as files of their own"
+                )
+            part = Part(header, units, self._path, skip=1 if units is None else 2)
+            self._parts[header, units] = part
+            if not self._in_place:
+                self._copy(part, 0)
+        part.starts.append((part.rows, self._found.headers - 1))
+        self._part = part
+        return part
+
+    def _add(self, part: Part, line: bytes) -> None:
+        part.rows += 1
+        part.longest = max(part.longest, len(line))
+        if part.writer is not None:
+            part.writer.write(line + b"\n")
+        else:
+            self._good_bytes += len(line) + 1
+
+    def _leave_place(self) -> None:
+        """From here on rows are copied, the ones so far first."""
+        if self._in_place:
+            self._in_place = False
+            for part in self._parts.values():
+                self._copy(part, self._good_bytes)
+
+    def _copy(self, part: Part, good_bytes: int) -> None:
+        target = self._scratch / f"part-{len(self._parts)}.csv"
+        part.writer = self._stack.enter_context(target.open("wb", buffering=_BUFFER_BYTES))
+        if good_bytes:
+            with self._path.open("rb") as source:
+                while good_bytes and (block := source.read(min(good_bytes, _BUFFER_BYTES))):
+                    part.writer.write(block)
+                    good_bytes -= len(block)
+        else:
+            part.skip = 0
+        part.path = target
+
+    def _continue(self, line: bytes) -> None:
+        """A row whose quotes are still open goes on, unless this line is something of its own."""
+        header = self._header
+        own = self._is_plain(line) or _MESSAGE.match(line) is not None
+        if own or header is None or len(self._pending) >= _MAX_ROW_LINES:
+            self._give_up()
+            self._queue.append(line)
+            return
+        self._pending.append(line)
+        if line.count(b'"') % 2 == 0:
+            return
+        record = b"\n".join(self._pending)
+        fields = header.fields(record)
+        if fields is not None and self._accept(record, fields):
+            self._pending = []
+            if self._part is not None:
+                self._part.multiline = True
+        else:
+            self._give_up()
+
+    def _give_up(self) -> None:
+        """The open quote was none: its line is left over, those after it are looked at again."""
+        first, *others = self._pending
+        self._pending = []
+        if self._header is not None:
+            self._leave_over(first, self._header)
+        self._queue.extendleft(reversed(others))
+
+    def _skip(self, line: bytes) -> None:
+        self._leave_place()
+        if not self._note(line) and line.strip():
+            self._found.skipped += 1
+
+    def _note(self, line: bytes) -> bool:
+        """Keep what ncu says of itself, also behind text of the program."""
+        message = _MESSAGE.search(line)
+        if message is None:
+            return False
+        if b"PROF" not in message.group():
+            text = line[message.start() :].decode("utf-8", "replace").strip()
+            known = self._found.messages
+            if text in known or len(known) < _MAX_ROW_LINES:
+                known[text] = known.get(text, 0) + 1
+        return True

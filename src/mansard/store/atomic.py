@@ -1,0 +1,44 @@
+"""Writing so that nothing is lost: a temporary file beside the target, then a rename."""
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from mansard.errors import OutputError
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to; it takes the place of ``path`` if all went well.
+
+    On any error the temporary file goes and ``path`` stays as it was.
+
+    Raises:
+        OutputError: where the folder does not exist or cannot be written to, or where ``path`` is
+            a folder, a device or a pipe, which a rename would destroy.
+    """
+    target = path.resolve()  # a link stays a link; what it points to is replaced
+    if target.exists() and not target.is_file():
+        raise OutputError(f"cannot write {path}: it is not a regular file; give a file name")
+    # Short, so that a target name of the greatest length still has room for it.
+    part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(6)}.part")
+    try:
+        yield part
+        _flush(part)
+        part.replace(target)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def _flush(path: Path) -> None:
+    """Bring the content to the disk before the name points to it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,148 @@
+"""Machines on disk: JSON files of ceilings, and those that come with Mansard."""
+
+import importlib.resources
+import math
+from pathlib import Path
+
+import msgspec
+
+from mansard.errors import MachineError
+from mansard.model.machine import MACHINE_FORMAT, Ceiling, Machine
+from mansard.store.atomic import replacing
+
+#: Far above any real machine file; a larger one is not read.
+MAX_BYTES = 64 * 1024**2
+
+_SUFFIX = ".json"
+_NAME, _VERSION = MACHINE_FORMAT.split("/")
+_UNITS = {"compute": "flop/s", "bandwidth": "byte/s", "latency": "s", "launch": "s"}
+
+
+class _SchemaOnly(msgspec.Struct):
+    """The one field that every version of the format has."""
+
+    schema: str = ""
+
+
+def machine(name_or_path: str | Path) -> Machine:
+    """The ceilings of a machine, by the name of a shipped one or from a file.
+
+    Args:
+        name_or_path: ``"v100-paper"`` or another of ``shipped_machines()``, or the path of a
+            JSON file that ``save_machine`` or ``mansard bench`` wrote.
+
+    Raises:
+        MachineError: no such machine, or its file is wrong.
+    """
+    return load_machine(name_or_path)
+
+
+def load_machine(name_or_path: str | Path) -> Machine:
+    """Read and check a machine: see ``machine``."""
+    path = Path(name_or_path)
+    if path.is_file():
+        return _read(path)
+    text = str(name_or_path)
+    shipped = shipped_machines()
+    if text in shipped:
+        return _decode((_folder() / f"{text}{_SUFFIX}").read_bytes(), f"shipped machine {text}")
+    known = ", ".join(shipped) or "none"
+    if isinstance(name_or_path, Path) or path.suffix == _SUFFIX or len(path.parts) > 1:
+        raise MachineError(f"there is no machine file {text}; machines that come along: {known}")
+    raise MachineError(
+        f"there is no machine {text[:80]!r}: give one of {known}, or the path of a machine file"
+    )
+
+
+def shipped_machines() -> tuple[str, ...]:
+    """Names of the machines that come with Mansard."""
+    found = (entry.name for entry in _folder().iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX)))
+
+
+def save_machine(machine: Machine, path: Path) -> None:
+    """Write a machine as JSON, whole or not at all; equal machines give equal files.
+
+    Raises:
+        MachineError: a ceiling is not valid.
+        OutputError: the file cannot be written.
+    """
+    _check(machine, machine.name)
+    # Fields at their default are left out; the version must stand there all the same.
+    fields = {"schema": machine.schema, **msgspec.to_builtins(machine, order="deterministic")}
+    text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
+    with replacing(Path(path)) as part:
+        part.write_bytes(text + b"\n")
+
+
+def _folder() -> importlib.resources.abc.Traversable:
+    return importlib.resources.files("mansard") / "machines"
+
+
+def _read(path: Path) -> Machine:
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise MachineError(f"{path} has {size} bytes; machine files have {MAX_BYTES} at most")
+        return _decode(path.read_bytes(), str(path))
+    except OSError as error:
+        raise MachineError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def _decode(content: bytes, where: str) -> Machine:
+    try:
+        stated = msgspec.json.decode(content, type=_SchemaOnly).schema
+        name, _, version = stated.partition("/")
+        if name != _NAME or not version.isdecimal():
+            raise MachineError(
+                f"{where} is not a machine file: its schema is {stated[:60]!r}, not "
+                f"{MACHINE_FORMAT!r}"
+            )
+        if int(version) > int(_VERSION):
+            raise MachineError(
+                f"{where} was written by a newer Mansard ({stated}; this one reads up to "
+                f"{MACHINE_FORMAT}): update Mansard"
+            )
+        machine = msgspec.json.decode(content, type=Machine)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise MachineError(f"{where} is not a machine file: {error}") from error
+    _check(machine, where)
+    return machine
+
+
+def _check(machine: Machine, where: str) -> None:
+    """Refuse what would make a wrong roof."""
+    if not machine.name:
+        raise MachineError(f"{where}: the machine has no name")
+    for index, ceiling in enumerate(machine.ceilings):
+        problem = _problem(ceiling)
+        if problem:
+            what = ceiling.path or ceiling.level or ceiling.access or ""
+            raise MachineError(f"{where}: ceiling {index} ({ceiling.kind} {what}) {problem}")
+
+
+def _problem(ceiling: Ceiling) -> str | None:
+    if ceiling.status == "refused":
+        if not (ceiling.reason or "").strip():
+            return "is refused without a reason"
+    elif ceiling.value is None:
+        return "has no value, and is not refused"
+    if ceiling.unit != _UNITS[ceiling.kind]:
+        return f"has unit {ceiling.unit}; its kind has {_UNITS[ceiling.kind]}"
+    if ceiling.kind == "compute" and not ceiling.path:
+        return "names no path"
+    if ceiling.kind == "bandwidth" and not ceiling.level:
+        return "names no level"
+    if ceiling.kind == "launch" and not ceiling.access:
+        return "does not say how it launches (access)"
+    numbers = {
+        "value": ceiling.value,
+        "sm_clock_hz": ceiling.sm_clock_hz,
+        "limit_at_clock": ceiling.limit_at_clock,
+        "share_of_limit": ceiling.share_of_limit,
+        **{f"sample {index}": sample for index, sample in enumerate(ceiling.samples)},
+    }
+    for name, number in numbers.items():
+        if number is not None and not (math.isfinite(number) and number > 0):
+            return f"has {name} {number}; it must be positive and finite"
+    return None
