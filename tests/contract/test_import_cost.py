@@ -14,10 +14,7 @@ def _run(code: str) -> str:
 
 
 def test_importing_mansard_loads_nothing_heavy():
-    out = _run(
-        "import sys, mansard; "
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
-    )
+    out = _run(f"import sys, mansard; print([name for name in {HEAVY!r} if name in sys.modules])")
     assert out.strip() == "[]"
 
 

@@ -9,8 +9,8 @@ SOURCE = Path(__file__).parents[2] / "src" / "mansard"
 
 #: From the bottom to the top. A module may import from its own package and from lower layers.
 LAYERS = (
-    {"units", "errors", "engine", "version"},
-    {"model"},
+    {"units", "errors", "version"},
+    {"engine", "model"},
     {"analysis", "counters"},
     {"readers", "store"},
     {"bench", "collect", "charts", "machines"},
@@ -48,6 +48,8 @@ def _imports(path: Path) -> set[str]:
             return
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module == "mansard":
+            found.update(f"mansard.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
         for child in ast.iter_child_nodes(node):

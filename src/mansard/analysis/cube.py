@@ -254,10 +254,10 @@ def _describe_names(connection: "DuckDBPyConnection", plan: Plan) -> None:
 
 def _described(name: str, kind: str, options: AnalysisOptions) -> tuple[str, str, str]:
     """Key, short name and family."""
-    full = name or UNNAMED
-    short = short_name(full)
+    full = name or (kind if kind in COPY_KINDS else UNNAMED)
+    short = short_name(name) or full
     if kind in COPY_KINDS:
-        return name or kind, short_name(name or kind), "copy"
+        return full, short, "copy"
     if kind == "kernel":
         return (full if options.names == "full" else short), short, family(full)
     # A graph or a range is many kernels in one row: it must not be taken for one of them.

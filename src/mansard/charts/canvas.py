@@ -102,7 +102,9 @@ def log_axis(axis: Any, limits: tuple[float, float], unit: str) -> None:
     ]
     minor = [decade * digit for decade in decades[:-1] for digit in range(2, 10)]
     axis.set_ticks(decades, labels, size=TEXT, color=INK)
-    axis.set_ticks([] if step > 1 else minor, minor=True)
+    minor = [] if step > 1 else minor
+    # Empty labels, or matplotlib writes its own where an axis is short.
+    axis.set_ticks(minor, [""] * len(minor), minor=True)
 
 
 def log_frame(axes: Any, x: tuple[float, float], y: tuple[float, float]) -> None:
@@ -189,7 +191,9 @@ def number_marks(
     axes: Any,
     numbers: Sequence[int],
     marks: dict[int, list[Mark]],
+    *,
     obstacles: Sequence[Box],
+    texts: Sequence[Box],
     size: tuple[float, float],
 ) -> None:
     """Write the number of each kernel near one of its markers; no two numbers overlap.
@@ -199,13 +203,14 @@ def number_marks(
         numbers: kernels to number, most important first.
         marks: the markers of each number, in points from the lower left corner of the axes.
         obstacles: what a number should not cover.
+        texts: what a number must not cover.
         size: width and height of the axes in points.
     """
     wanted = [
         ((len(str(number)) * SMALL * 0.70 + 1, SMALL * 1.1), marks[number][::-1])
         for number in numbers
     ]
-    placed = place_labels(wanted, obstacles, size)
+    placed = place_labels(wanted, obstacles, size, texts=texts)
     for number, place in zip(numbers, placed, strict=True):
         if place is None:
             continue

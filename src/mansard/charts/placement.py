@@ -59,18 +59,21 @@ def place_labels(
     labels: Sequence[tuple[tuple[float, float], Sequence[Mark]]],
     obstacles: Sequence[Box],
     area: tuple[float, float],
+    *,
+    texts: Sequence[Box] = (),
 ) -> list[Placed | None]:
     """Find a place near one of its markers for each label, in order of importance.
 
     A place that covers nothing is best; then one that covers obstacles but no other label.
-    Two labels never overlap: where the area is full, a label is None.
+    Texts never overlap: where the area is full, a label is None.
 
     Args:
         labels: size (width, height) of each label, and the markers that it may stand at.
-        obstacles: what should not be covered: markers, labels of roofs.
+        obstacles: what should not be covered: markers.
         area: width and height of the chart.
+        texts: what must not be covered: other texts.
     """
-    taken: list[Box] = []
+    taken: list[Box] = list(texts)
     result: list[Placed | None] = []
     for size, marks in labels:
         place = _first_free(size, marks, [*taken, *obstacles], area) or _first_free(
@@ -119,18 +122,14 @@ def _any_free(
 ) -> Placed | None:
     width, height = size
     columns, rows = int(area[0] // (width + 2)), int(area[1] // (height + 2))
-    free = (
-        Placed(box, mark)
+    grid = [
+        Box((column + 0.5) * (width + 2), (row + 0.5) * (height + 2), width, height)
         for row in range(rows)
         for column in range(columns)
-        if not any(
-            (
-                box := Box((column + 0.5) * (width + 2), (row + 0.5) * (height + 2), width, height)
-            ).overlaps(other)
-            for other in occupied
-        )
-    )
-    return min(free, key=lambda p: math.hypot(p.box.x - mark.x, p.box.y - mark.y), default=None)
+    ]
+    free = [box for box in grid if not any(box.overlaps(other) for other in occupied)]
+    nearest = min(free, key=lambda b: math.hypot(b.x - mark.x, b.y - mark.y), default=None)
+    return None if nearest is None else Placed(nearest, mark)
 
 
 def _inside(box: Box, area: tuple[float, float]) -> bool:

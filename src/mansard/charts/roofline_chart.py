@@ -57,8 +57,15 @@ def draw_roofline(figure: Any, scene: RooflineScene) -> None:
     every_mark = [mark for members in marks.values() for mark in members][:_MOST_OBSTACLES]
     covered = draw_roofs(axes, scene.roofs, frame, size, every_mark)
     draw_points(axes, scene.points, {row.number for row in scene.rows})
-    obstacles = [*(mark.box for mark in every_mark), *covered]
-    number_marks(axes, [row.number for row in scene.rows], marks, obstacles, size)
+    numbers = [row.number for row in scene.rows]
+    number_marks(
+        axes,
+        numbers,
+        marks,
+        obstacles=[mark.box for mark in every_mark],
+        texts=covered,
+        size=size,
+    )
     _legend(axes, scene.levels)
     if not scene.points:
         axes.text(

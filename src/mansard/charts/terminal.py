@@ -155,7 +155,7 @@ def _summary(analysis: Analysis) -> list[tuple[str, str]]:
     ]
     if totals.near_zero_flop_launches:
         near = _census(totals.near_zero_flop_launches, totals.near_zero_flop_duration_s, totals)
-        lines.append(("almost none", near + _limit(analysis, "near_zero_intensity", "FLOP/byte")))
+        lines.append(("near zero", near + _limit(analysis, "near_zero_intensity", "FLOP/byte")))
     if totals.short_launches:
         part = format_share(quotient(totals.short_launches, totals.launches))
         short = f"{count_text(totals.short_launches, 'launch')} ({part})"

@@ -8,6 +8,7 @@ from mansard.charts.canvas import (
     INK,
     LABEL,
     LEVEL_STYLE,
+    LINE,
     SMALL,
     SOFT,
     TEXT,
@@ -21,7 +22,7 @@ from mansard.charts.canvas import (
     number_marks,
 )
 from mansard.charts.labels import resource_label
-from mansard.charts.placement import Mark
+from mansard.charts.placement import Box, Mark
 from mansard.charts.time_scene import TimeScene
 from mansard.units import format_si
 
@@ -48,7 +49,7 @@ def draw_time(figure: Any, scene: TimeScene) -> None:
     log_axis(axes.yaxis, (frame.y_min, frame.y_max), "s")
     axes.tick_params(axis="x", which="both", labelbottom=False)
     axes.set_ylabel("FLOP time per launch", size=LABEL, color=INK)
-    _lines(axes, scene)
+    texts = _lines(axes, scene, size)
     strip = axes_at(figure, _LEFT, foot, _RIGHT_EDGE, foot + _STRIP)
     _strip(strip, scene)
     _bytes_axis(axes, scene)
@@ -62,9 +63,8 @@ def draw_time(figure: Any, scene: TimeScene) -> None:
                 mark = Mark(x * size[0], y * size[1], math.sqrt(point.area) / 2)
                 marks.setdefault(point.number, []).append(mark)
                 obstacles.append(mark.box)
-    number_marks(
-        axes, [row.number for row in scene.rows if row.number in marks], marks, obstacles, size
-    )
+    numbers = [row.number for row in scene.rows if row.number in marks]
+    number_marks(axes, numbers, marks, obstacles=obstacles, texts=texts, size=size)
     table = axes_at(figure, _TABLE_LEFT, foot, _TABLE_RIGHT, top)
     key_table(
         table,
@@ -74,20 +74,33 @@ def draw_time(figure: Any, scene: TimeScene) -> None:
     )
 
 
-def _lines(axes: Any, scene: TimeScene) -> None:
+def _lines(axes: Any, scene: TimeScene, size: tuple[float, float]) -> list[Box]:
+    """Draw balance, lines of equal time and the launch box; return where their texts are."""
     frame = scene.frame
+    texts: list[Box] = []
+
+    def write(x: float, y: float, words: str, *, side: str, colour: str) -> None:
+        """Write with the lower left (or right) corner at a place given in seconds."""
+        across, up = frame.fraction(x, y)
+        axes.text(
+            across,
+            up,
+            words,
+            transform=axes.transAxes,
+            size=SMALL,
+            ha=side,
+            va="bottom",
+            color=colour,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
+        width, height = len(words) * SMALL * 0.62, SMALL * LINE
+        middle = across * size[0] + (width if side == "left" else -width) / 2
+        texts.append(Box(middle, up * size[1] + height / 2, width, height))
+
     low = max(frame.x_min, frame.y_min)
     axes.plot([low, frame.x_max], [low, frame.x_max], color=INK, linewidth=1.3, zorder=2)
     # Left of the line, at the height where the line is at 0.6 of the axis.
-    axes.text(
-        frame.x_max * 0.6 / 1.2,
-        frame.x_max * 0.6,
-        "machine balance",
-        size=SMALL,
-        ha="right",
-        va="center",
-        color=INK,
-    )
+    write(frame.x_max * 0.5, frame.x_max * 0.6, "machine balance", side="right", colour=INK)
     for time in scene.iso_times:
         if time <= frame.y_min:
             continue
@@ -99,15 +112,9 @@ def _lines(axes: Any, scene: TimeScene) -> None:
             linestyle=(0, (4, 3)),
             zorder=1,
         )
-        axes.text(
-            frame.x_min * 1.15,
-            time * 1.06,
-            f"{format_si(time, 's', 1)} per launch",
-            size=SMALL,
-            va="bottom",
-            color=SOFT,
-        )
-    if scene.launch_s and scene.launch_s > max(frame.x_min, frame.y_min):
+        words = f"{format_si(time, 's', 1)} per launch"
+        write(frame.x_min * 1.15, time * 1.08, words, side="left", colour=SOFT)
+    if scene.launch_s and scene.launch_s > low:
         axes.fill(
             [frame.x_min, scene.launch_s, scene.launch_s, frame.x_min],
             [frame.y_min, frame.y_min, scene.launch_s, scene.launch_s],
@@ -117,16 +124,9 @@ def _lines(axes: Any, scene: TimeScene) -> None:
             linewidth=0,
             zorder=0.5,
         )
-        axes.text(
-            scene.launch_s / 1.1,
-            frame.y_min * 1.2,
-            f"one launch: {format_si(scene.launch_s, 's')}",
-            size=SMALL,
-            ha="right",
-            va="bottom",
-            color=INK,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-        )
+        words = f"one launch: {format_si(scene.launch_s, 's')}"
+        write(scene.launch_s / 1.1, frame.y_min * 1.2, words, side="right", colour=INK)
+    return texts
 
 
 def _strip(strip: Any, scene: TimeScene) -> None:

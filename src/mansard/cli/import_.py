@@ -30,7 +30,10 @@ def import_(
     from mansard.readers import ImportOptions, import_files
 
     options = ImportOptions(
-        counters=counters, chip=chip, keep=tuple(keep or ()), half_weights=half_weights.value if half_weights else None
+        counters=counters,
+        chip=chip,
+        keep=tuple(keep or ()),
+        half_weights=half_weights.value if half_weights else None,
     )
     run = import_files(list(sources), output, options=options)
     origin = run.provenance[0]

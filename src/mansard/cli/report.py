@@ -82,7 +82,9 @@ def report(
 
     run = open(
         *sources,
-        options=ImportOptions(counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None),
+        options=ImportOptions(
+            counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
+        ),
     )
     chosen, told = machine_for(run, machine)
     analysis = analyze(

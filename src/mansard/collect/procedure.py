@@ -14,6 +14,13 @@ from mansard.collect import plan
 from mansard.collect.instruments import CountedRanges, Counting, Instruments, Level
 from mansard.collect.launches import Launch, Trace, check_complete, difference
 from mansard.collect.plan import Counted
+from mansard.collect.recording import (
+    Namer,
+    Operator,
+    ProcedureOptions,
+    Recording,
+    StepRecording,
+)
 from mansard.collect.watch import Watch
 from mansard.model.notice import Notice
 
@@ -24,63 +31,6 @@ _Steps = Generator[None, None, _ValueT]
 
 #: How often a step is tried again, trace included, when its iterations differ.
 RETRIES = 2
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ProcedureOptions:
-    """Settings of a collection.
-
-    Attributes:
-        level: how much is collected.
-        steps: how many iterations are recorded, each with all its passes.
-        warmup: iterations before the first one, so that tuning and caches settle.
-    """
-
-    level: Level = Level.COUNTERS
-    steps: int = 1
-    warmup: int = 3
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class StepRecording:
-    """One recorded iteration.
-
-    Attributes:
-        trace: what ran, with true times.
-        kernels: counters of ``trace.kernels``, in their order; None when not collected.
-        segments: counters between the splits of the trace, by GPU; None when not collected.
-    """
-
-    trace: Trace
-    kernels: Counted | None = None
-    segments: Mapping[int, Counted] | None = None
-
-
-@dataclasses.dataclass(slots=True)
-class Recording:
-    """All that was collected; it grows while the collection runs, so that nothing is lost.
-
-    Attributes:
-        level: level that was reached.
-        steps: recorded iterations.
-        pending: trace of a step whose counters are not complete.
-        survey: totals of every counter over one whole step, by GPU; empty without a survey.
-        zeros: counters that were not taken kernel by kernel since their total is 0.
-        passes: passes of the last configuration kernel by kernel.
-        iterations: iterations of the program that were used, warm-up included.
-        notices: what the user must know.
-        seconds: where the time went.
-    """
-
-    level: Level
-    steps: list[StepRecording] = dataclasses.field(default_factory=list)
-    pending: Trace | None = None
-    survey: dict[int, dict[str, float | None]] = dataclasses.field(default_factory=dict)
-    zeros: tuple[str, ...] = ()
-    passes: int = 0
-    iterations: int = 0
-    notices: list[Notice] = dataclasses.field(default_factory=list)
-    seconds: dict[str, float] = dataclasses.field(default_factory=dict)
 
 
 class _IterationsDiffer(Exception):  # noqa: N818  (it is caught here, and no error)
@@ -95,12 +45,14 @@ class Collection:
         instruments: the GPUs.
         options: what is asked for.
         watch: knows the phases of the iteration that has just ended.
+        namer: knows operators and modules; None where there is no framework to ask.
         recording: the result so far.
     """
 
     instruments: Instruments
     options: ProcedureOptions
     watch: Watch
+    namer: Namer | None = None
     recording: Recording = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,7 +82,7 @@ class Collection:
     def _record(self, trace: Trace) -> _Steps[StepRecording]:
         level = self.recording.level
         if level is Level.TRACE:
-            return StepRecording(trace=trace)
+            return StepRecording(trace=trace, operators=(yield from self._operators(trace)))
         counters = self.instruments.usable(trace.devices)
         if level is Level.PHASES:
             segments = yield from self._timed("phases", self._count_segments(counters, trace))
@@ -138,9 +90,36 @@ class Collection:
         self.recording.passes = self.instruments.passes(counters)
         if not self.recording.survey and self.recording.passes >= plan.SURVEY_FROM_PASSES:
             yield from self._timed("survey", self._survey(counters, trace))
+        operators = yield from self._operators(trace)
         rest = [counter for counter in counters if counter not in self.recording.zeros]
         kernels = yield from self._timed("counters", self._count_kernels(rest, trace))
-        return StepRecording(trace=trace, kernels=plan.with_zeros(kernels, self.recording.zeros))
+        return StepRecording(
+            trace=trace,
+            kernels=plan.with_zeros(kernels, self.recording.zeros),
+            operators=operators,
+        )
+
+    def _operators(self, trace: Trace) -> _Steps[tuple[Operator, ...] | None]:
+        """Names of operators, from an iteration of its own: noting them takes time."""
+        namer = self.namer
+        if namer is None:
+            return None
+        for step in self.recording.steps:
+            if step.operators and difference(step.trace.kernels, trace.kernels) is None:
+                return step.operators
+
+        def start() -> None:
+            self.instruments.start_trace()
+            namer.start()
+
+        def stop() -> Trace:
+            namer.stop()
+            return self.instruments.stop_trace()
+
+        named = yield from self._timed("operators", self._iteration(start, stop))
+        if difference(trace.kernels, named.kernels) is not None:
+            return None
+        return namer.name(named.kernels)
 
     def _trace(self) -> _Steps[Trace]:
         def start() -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from mansard import engine
 from mansard.collect.launches import Trace, busy_ns
-from mansard.collect.procedure import Recording, StepRecording
 from mansard.collect.ranks import Rank
-from mansard.collect.rows import NS_PER_S, Names, RowContext, rows
+from mansard.collect.recording import Recording, StepRecording
+from mansard.collect.rows import NS_PER_S, RowContext, rows
 from mansard.counters.apply import apply
 from mansard.counters.formula import Formula
 from mansard.counters.table import CounterTable
@@ -51,14 +51,12 @@ class Origin:
         devices: the GPUs, by index.
         table: counter table of their chip.
         versions: of CUPTI and the driver's CUDA.
-        names: operators and modules of the launches.
     """
 
     rank: Rank
     devices: Mapping[int, DeviceFacts]
     table: CounterTable
     versions: Mapping[str, str]
-    names: Names | None = None
 
 
 def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
@@ -76,7 +74,7 @@ def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
     work = [c.name for c in WORK_COLUMNS if c.name in applied.definitions]
     notices += check_work(recording, steps, {c: applied.definitions[c].formula for c in work})
     notices += _zero_notice(recording, applied.definitions)
-    context = RowContext(rank=origin.rank, work_columns=work, names=origin.names)
+    context = RowContext(rank=origin.rank, work_columns=work)
     provenance = Provenance(
         sources=(Path(sys.argv[0]).name,) if sys.argv and sys.argv[0] else (),
         collector="Mansard (CUPTI, inside the process)",

@@ -3,12 +3,13 @@
 import dataclasses
 import math
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from mansard.collect.launches import Launch, Trace, busy_ns
 from mansard.collect.marks import names_at
-from mansard.collect.procedure import StepRecording
 from mansard.collect.ranks import Rank
+from mansard.collect.recording import StepRecording
 from mansard.model.columns import COUNTER_PREFIX
 from mansard.units import unit_factor
 
@@ -22,31 +23,16 @@ Row = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
-    """Which operator and which module of a framework made each launch of a trace.
-
-    Attributes:
-        ops: operator a launch, in the order of ``Trace.launches``; None where unknown.
-        modules: module a launch, likewise.
-    """
-
-    ops: Sequence[str | None]
-    modules: Sequence[str | None]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RowContext:
     """What all rows of a file share.
 
     Attributes:
         rank: the process.
         work_columns: columns of work that were counted; 0 for copies, which compute nothing.
-        names: operators and modules; None when they were not collected.
     """
 
     rank: Rank
     work_columns: Sequence[str] = ()
-    names: Names | None = None
 
 
 def rows(steps: Sequence[StepRecording], context: RowContext) -> Iterator[Row]:
@@ -75,11 +61,12 @@ def _launch_rows(step: StepRecording, origin_ns: int, context: RowContext) -> It
     ranges = names_at(trace.ranges, [launch.launch_ns for launch in trace.launches])
     counted = iter(step.kernels.rows) if step.kernels else None
     counters = step.kernels.counters if step.kernels else ()
+    operators = iter(step.operators) if step.operators else None
     for place, launch in enumerate(trace.launches):
         row = _launch_row(launch, origin_ns)
         row |= {"phase": (ranges[place] or (None,))[0], "range": "/".join(ranges[place]) or None}
-        if context.names is not None:
-            row |= {"op": context.names.ops[place], "module": context.names.modules[place]}
+        if launch.kind == "kernel" and operators is not None:
+            row["op"], row["module"] = next(operators)
         if launch.kind != "kernel":
             row |= dict.fromkeys(context.work_columns, 0.0)
             if launch.name in _LINK_COPIES:
@@ -107,7 +94,7 @@ def _segment_rows(step: StepRecording, origin_ns: int) -> Iterator[Row]:
     """One row for each stretch between two splits that ran something, on each GPU."""
     trace = step.trace
     edges = [trace.start_ns, *trace.splits, trace.end_ns]
-    middles: list[int | None] = [(a + b) // 2 for a, b in zip(edges, edges[1:], strict=False)]
+    middles: list[int | None] = [(a + b) // 2 for a, b in pairwise(edges)]
     names = names_at(trace.ranges, middles)
     for device, counted in (step.segments or {}).items():
         inside = _by_segment(trace, device)

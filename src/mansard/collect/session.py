@@ -11,9 +11,12 @@ from typing import Any, Self
 
 from mansard.collect.cupti_instruments import CuptiInstruments
 from mansard.collect.instruments import Level
-from mansard.collect.procedure import Collection, Course, ProcedureOptions, Recording
+from mansard.collect.procedure import Collection, Course
 from mansard.collect.ranks import file_of_rank, this_rank
 from mansard.collect.record import Origin, write_recording
+from mansard.collect.recording import ProcedureOptions, Recording
+from mansard.collect.torch_hooks import TorchHooks
+from mansard.collect.torch_names import TorchNamer
 from mansard.collect.watch import PhaseRule, Watch
 from mansard.errors import CollectError, MansardError, UsageError
 from mansard.model.notice import Notice
@@ -35,11 +38,13 @@ class Profile:
         *,
         phases: PhaseRule = PhaseRule.AUTO,
         columns: Sequence[str] | None = None,
+        hooks: "Callable[[Profile], contextlib.AbstractContextManager[object]] | None" = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
+        self._hooks = hooks or listen_to_torch
         self._rank = this_rank()
         self._path = file_of_rank(path, self._rank)
-        self._say = say or _to_stderr
+        self._say = say or to_stderr
         self._instruments = CuptiInstruments(columns)
         self._watch = Watch(self._instruments.now_ns, phases)
         self._collection = Collection(self._instruments, options, self._watch)
@@ -68,6 +73,10 @@ class Profile:
 
     def __enter__(self) -> Self:
         self._scope.enter_context(self._watch.listening())
+        self._scope.enter_context(self._hooks(self))
+        torch = sys.modules.get("torch")
+        if torch is not None:
+            self._collection.namer = TorchNamer(torch, self._instruments.now_ns)
         atexit.register(self.close)
         return self
 
@@ -127,14 +136,16 @@ class Profile:
         try:
             next(self._course)
         except StopIteration:
-            self._course = None
-            self._release()
-            self._write(finished=True)
+            self._finish()
         except MansardError as error:
-            self._course = None
             self._fail(error)
-            self._release()
-            self._write(finished=True)
+            self._finish()
+
+    def _finish(self) -> None:
+        self._course = None
+        self._scope.close()
+        self._release()
+        self._write(finished=True)
 
     def _release(self) -> None:
         try:
@@ -178,6 +189,21 @@ class Profile:
             f"{self._path}: {len(trace.kernels)} kernels, {recording.iterations} iterations, "
             f"{spent:.1f} s{state}"
         )
+
+
+@contextlib.contextmanager
+def listen_to_torch(taken: Profile) -> Iterator[None]:
+    """Let PyTorch, if the program has loaded it, tell a profile of its phases."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    hooks = TorchHooks(torch, taken.watch.note)
+    hooks.install()
+    try:
+        yield
+    finally:
+        hooks.remove()
 
 
 def profile(
@@ -261,5 +287,6 @@ def _choice(kind: Any, value: Any) -> Any:
         raise UsageError(f"'{value}' is not one of {known}") from None
 
 
-def _to_stderr(text: str) -> None:
+def to_stderr(text: str) -> None:
+    """Say something where it does not mix with the program's results."""
     sys.stderr.write(f"mansard: {text}\n")

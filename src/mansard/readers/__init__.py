@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 import sys
 import tempfile
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,14 @@ __all__ = ["ImportOptions", "import_files", "open"]
 MAX_FILES = 100_000
 
 
+class _Scratch:
+    """A temporary folder that goes when nobody needs it any more, also when reading failed."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="mansard-run-"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
 def open(  # noqa: A001  (the public name is mansard.open)
     *sources: Path | str, options: ImportOptions | None = None
 ) -> Run:
@@ -47,14 +56,13 @@ def open(  # noqa: A001  (the public name is mansard.open)
     """
     if not sources:
         raise InputError("no input: give a run, a report, a CSV file or a folder")
-    folder = tempfile.TemporaryDirectory(prefix="mansard-run-")
-    files = _expand(sources, Path(folder.name))
+    scratch = _Scratch()
+    files = _expand(sources, scratch.path)
     if all(kind is FileKind.RUN for _, kind in files):
-        folder.cleanup()
         return _joined([open_run(Path(source)) for source in sources])
     label = "standard input" if str(sources[0]) == "-" else Path(sources[0]).name
-    run = _import(files, Path(folder.name) / "run.parquet", options)
-    return dataclasses.replace(run, label=label, owner=folder)
+    run = _import(files, scratch.path / "run.parquet", options)
+    return dataclasses.replace(run, label=label, owner=scratch)
 
 
 def import_files(

@@ -151,8 +151,7 @@ def _select(
     sql: "DuckDBPyConnection",
 ) -> str:
     present = {
-        str(row[0])
-        for row in sql.execute(f"DESCRIBE {identifier(capture.table)}").fetchall()
+        str(row[0]) for row in sql.execute(f"DESCRIBE {identifier(capture.table)}").fetchall()
     }
     quantities = {column.name for column in QUANTITY_COLUMNS}
     made = dict(applied.columns)

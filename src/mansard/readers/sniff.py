@@ -54,7 +54,9 @@ def sniff_bytes(content: bytes) -> FileKind:
     # 28 B5 2F FD opens a zstd frame: .ncu-repz. NVR is the report container itself.
     if content.startswith((b"NVR\0", b"\x28\xb5\x2f\xfd")):
         return FileKind.NCU_REPORT
-    text = content.replace(b"\0", b"") if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
+    text = (
+        content.replace(b"\0", b"") if content.startswith((b"\xff\xfe", b"\xfe\xff")) else content
+    )
     if b'"ID"' in text or b"Kernel Name" in text or b"==PROF==" in text or b"==ERROR==" in text:
         return FileKind.NCU_CSV
     if text.lstrip().startswith(b"{") and b"mansard-machine/" in text:

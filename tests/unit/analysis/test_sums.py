@@ -367,7 +367,7 @@ FINITE = st.one_of(st.none(), st.floats(0, 1e12))
     zero_flop_by=st.sampled_from(["name", "launch"]),
 )
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_totals_are_the_sum_of_phases_of_ranks_of_families_and_of_kernels(
     make_run, machine, rows, time_rule, zero_flop_by

@@ -15,14 +15,37 @@ PROJECT = Path(__file__).parents[3]
 SCHEMA = PROJECT / "src" / "mansard" / "charts" / "report.schema.json"
 PAGE = PROJECT / "docs" / "json-report.md"
 
-TOTALS = (
-    "launches kernels duration_s flop op_int zero_flop_launches zero_flop_duration_s bytes_shared"
-    " bytes_l1 bytes_l2 bytes_dram floor_s recoverable_s"
-).split()
-KERNEL = (
-    "name short_name family launches duration_s flop flop_by_path bytes intensity flop_per_s"
-    " floors_s bound efficiency recoverable_s"
-).split()
+TOTALS = [
+    "launches",
+    "kernels",
+    "duration_s",
+    "flop",
+    "op_int",
+    "zero_flop_launches",
+    "zero_flop_duration_s",
+    "bytes_shared",
+    "bytes_l1",
+    "bytes_l2",
+    "bytes_dram",
+    "floor_s",
+    "recoverable_s",
+]
+KERNEL = [
+    "name",
+    "short_name",
+    "family",
+    "launches",
+    "duration_s",
+    "flop",
+    "flop_by_path",
+    "bytes",
+    "intensity",
+    "flop_per_s",
+    "floors_s",
+    "bound",
+    "efficiency",
+    "recoverable_s",
+]
 
 
 def check(value, schema, root, path="report"):
@@ -176,7 +199,7 @@ def test_a_path_that_a_notice_names_already_is_not_named_twice(make_analysis, ma
 @pytest.mark.parametrize("hostile", [math.nan, math.inf, -math.inf])
 def test_no_number_can_break_json(hostile, make_analysis, make_kernel, h200_machine):
     kernel = make_kernel(
-        "k\ud800\x00\"</script>",
+        'k\ud800\x00"</script>',
         flop={"tensor bf16": hostile},
         moved={"dram": hostile, "l2": 1.0},
         duration_s=hostile,
@@ -212,9 +235,10 @@ def test_files_that_disagree_leave_the_common_value_unknown(make_analysis, make_
 
 def test_lost_launches_are_unknown_when_one_file_does_not_know(make_analysis, make_kernel):
     known = [Provenance(lost_launches=2), Provenance(lost_launches=3)]
-    assert report_dict(make_analysis([make_kernel("k")], provenance=known))["run"][
-        "lost_launches"
-    ] == 5
+    assert (
+        report_dict(make_analysis([make_kernel("k")], provenance=known))["run"]["lost_launches"]
+        == 5
+    )
     unknown = [*known, Provenance(lost_launches=None)]
     assert (
         report_dict(make_analysis([make_kernel("k")], provenance=unknown))["run"]["lost_launches"]

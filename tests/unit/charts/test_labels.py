@@ -125,9 +125,7 @@ def test_the_clock_of_a_refused_ceiling_is_not_quoted():
         name="m",
         basis="measured",
         ceilings=(
-            Ceiling(
-                kind="compute", value=None, unit="flop/s", status="refused", sm_clock_hz=1.0e9
-            ),
+            Ceiling(kind="compute", value=None, unit="flop/s", status="refused", sm_clock_hz=1.0e9),
         ),
     )
     assert labels.machine_facts(machine) == "m, measured"

@@ -39,9 +39,7 @@ def test_the_axes_depend_on_the_machine_alone(make_analysis, make_kernel, h200_m
     assert frame(1e9, 1e-3) == frame(1e10, 1e-4) == frame(1.0, 10.0)
 
 
-def test_a_point_outside_is_kept_at_the_edge_and_named(
-    make_analysis, make_kernel, h200_machine
-):
+def test_a_point_outside_is_kept_at_the_edge_and_named(make_analysis, make_kernel, h200_machine):
     kernel = make_kernel(
         "k", flop={"tensor bf16": 1e9}, moved={"l1": 10.0, "dram": 1e6}, duration_s=1e-3
     )

@@ -71,6 +71,9 @@ def assembly(text: str, target: Target) -> str:
         DeviceError: LLVM has no such target, or refuses the text.
     """
     llvm = _llvm()
+    if " asm " in text and _is_foreign(llvm, target):
+        # LLVM would end the process: llvmlite has the assembly parser of this machine alone.
+        raise DeviceError(f"Inline assembly cannot be compiled for {target.triple} here.")
     return str(_machine(llvm, target).emit_assembly(_parse(llvm, text)))
 
 
@@ -104,8 +107,13 @@ def _llvm() -> Any:
     return binding
 
 
+def _is_foreign(llvm: Any, target: Target) -> bool:
+    here: str = llvm.get_process_triple()
+    return target.triple.partition("-")[0] != here.partition("-")[0]
+
+
 def _machine(llvm: Any, target: Target) -> Any:
-    if target.triple.split("-")[0] != llvm.get_process_triple().split("-")[0]:
+    if _is_foreign(llvm, target):
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
     try:

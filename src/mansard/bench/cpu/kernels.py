@@ -34,7 +34,9 @@ STREAMS = {
 # would make the clock look several times too high.
 _ADDITION = {"x86_64": "addq $1, $0", "aarch64": "add $0, $0, $1"}
 _PAUSE = {"x86_64": "pause", "aarch64": "yield"}
-_WIDE = 'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
+_ATTRIBUTES = (
+    'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
+)
 
 
 def compute_module(recipe: Recipe, architecture: str, additions: int = 0) -> str:
@@ -46,9 +48,14 @@ def compute_module(recipe: Recipe, architecture: str, additions: int = 0) -> str
         additions: dependent additions woven into the loop. When they take longer than the other
             work, the time of an iteration is their number of cycles: a clock under load.
     """
+    return compute_kernel(recipe, architecture, additions) + _harness(architecture)
+
+
+def compute_kernel(recipe: Recipe, architecture: str, additions: int = 0) -> str:
+    """The function ``kernel`` of ``compute_module`` alone."""
     kernel = _tile_kernel if recipe.form == "tile" else _vector_kernel
     slots = instructions_per_iteration(recipe)
-    return kernel(recipe, _additions(architecture, additions, slots)) + _harness(architecture)
+    return kernel(recipe, _additions(architecture, additions, slots)) + _ATTRIBUTES
 
 
 def stream_module(access: str, architecture: str, width: int) -> str:
@@ -59,9 +66,13 @@ def stream_module(access: str, architecture: str, width: int) -> str:
         architecture: ``x86_64`` or ``aarch64``.
         width: bytes of a vector.
     """
-    return _stream_kernel(access.removesuffix(" nt"), width, nt=access.endswith(" nt")) + _harness(
-        architecture
-    )
+    return stream_kernel(access, width) + _harness(architecture)
+
+
+def stream_kernel(access: str, width: int) -> str:
+    """The function ``kernel`` of ``stream_module`` alone."""
+    kind = access.removesuffix(" nt")
+    return _stream_kernel(kind, width, nt=kind != access) + _ATTRIBUTES
 
 
 def instructions_per_iteration(recipe: Recipe) -> int:
@@ -77,7 +88,7 @@ def _argument(index: int, name: str, kind: str = "i64") -> str:
 
 
 def _additions(architecture: str, count: int, slots: int) -> list[str]:
-    """Dependent additions from ``%chain.0`` to ``%chain.end``, in as many pieces as there are slots.
+    """Dependent additions from ``%chain.0`` to ``%chain.end``, in one piece for each slot.
 
     One piece follows each instruction: in one block they would fill the queue of the core, and
     keep the other instructions out of it.
@@ -108,13 +119,13 @@ def _vector_kernel(recipe: Recipe, additions: list[str]) -> str:
         recipe.declare + "define void @kernel(ptr %args) #0 {\nentry:\n",
         _argument(0, "memory", "ptr") + _argument(1, "iterations") + _argument(2, "more"),
     ]
-    names = [f"x{k}" for k in chains]
-    names += [f"a{k}" for k in range(recipe.operands)] + [f"b{k}" for k in range(recipe.operands)]
-    for place, name in enumerate(names):
-        lines.append(
-            f"  %{name}.at = getelementptr i8, ptr %memory, i64 {place * size}\n"
-            f"  %{name} = load {vector}, ptr %{name}.at, align {size}\n"
-        )
+    names = [(f"x{k}", vector) for k in chains]
+    names += [(f"{letter}{k}", recipe.operand) for letter in "ab" for k in range(recipe.operands)]
+    lines += [
+        f"  %{name}.at = getelementptr i8, ptr %memory, i64 {place * size}\n"
+        f"  %{name} = load {kind}, ptr %{name}.at, align {size}\n"
+        for place, (name, kind) in enumerate(names)
+    ]
     lines.append(
         "  br label %loop\nloop:\n"
         "  %left = phi i64 [%iterations, %entry], [%less, %loop]\n"
@@ -307,5 +318,4 @@ def _harness(architecture: str) -> str:
         + "  call i64 @chain(i64 %links)\n"
         + stamp(7, monotonic)
         + "  ret void\n}\n"
-        + _WIDE
     )

@@ -54,7 +54,8 @@ class Recipe:
         flop: operations of one instruction (a multiplication and an addition are two).
         mnemonic: regular expression of the instruction in machine code.
         operation: LLVM text of one step; ``{out}``, ``{a}``, ``{b}``, ``{acc}`` are filled in.
-        vector: LLVM type of a register.
+        vector: LLVM type of an accumulator.
+        operand: LLVM type of a and b.
         accumulators: independent chains, at least latency x pipes.
         operands: registers of a, and of b.
         declare: LLVM declaration that the operation needs.
@@ -71,6 +72,7 @@ class Recipe:
     mnemonic: str
     operation: str
     vector: str
+    operand: str
     accumulators: int
     operands: int
     declare: str = ""
@@ -147,12 +149,12 @@ def _aarch64(flags: frozenset[str]) -> tuple[Recipe, ...]:
     if "asimdhp" in flags:
         found.append(_fma("fp16", 16, r"fml[as]", registers=32))
     if "bf16" in flags:
-        found.append(_neon("bfdot", "dot", "bf16", "fp32", "8h"))
-        found.append(_neon("bfmmla", "matrix", "bf16", "fp32", "8h"))
+        found.append(_neon("bfdot", "dot", "bf16", "bfdot.v4f32.v8bf16"))
+        found.append(_neon("bfmmla", "matrix", "bf16", "bfmmla"))
     if "asimddp" in flags:
-        found.append(_neon("sdot", "dot", "int8", "int32", "16b"))
+        found.append(_neon("sdot", "dot", "int8", "sdot.v4i32.v16i8"))
     if "i8mm" in flags:
-        found.append(_neon("smmla", "matrix", "int8", "int32", "16b"))
+        found.append(_neon("smmla", "matrix", "int8", "smmla.v4i32.v16i8"))
     return tuple(found)
 
 
@@ -174,6 +176,7 @@ def _fma(element: Element, width: int, mnemonic: str, *, registers: int) -> Reci
         operation=f"{{out}} = call {vector} {function}"
         f"({vector} {{a}}, {vector} {{b}}, {vector} {{acc}})",
         vector=vector,
+        operand=vector,
         accumulators=accumulators,
         operands=operands,
         declare=f"declare {vector} {function}({vector}, {vector}, {vector})\n",
@@ -203,35 +206,38 @@ def _x86_dot(
         operation=f'{{out}} = call {vector} asm "{mnemonic} $2, $1, $0", "=v,v,v,0"'
         f"({vector} {{a}}, {vector} {{b}}, {vector} {{acc}})",
         vector=vector,
+        operand=vector,
         accumulators=accumulators,
         operands=operands,
     )
 
 
 def _neon(
-    mnemonic: str,
-    form: Literal["dot", "matrix"],
-    element: Element,
-    result: Literal["fp32", "int32"],
-    arrangement: str,
+    mnemonic: str, form: Literal["dot", "matrix"], element: Element, intrinsic: str
 ) -> Recipe:
     accumulators, operands = _registers(32)
     products = 128 // ELEMENT_BITS[element] * (2 if form == "matrix" else 1)
+    whole = element == "int8"
+    vector = "<4 x i32>" if whole else "<4 x float>"
+    operand = "<16 x i8>" if whole else "<8 x bfloat>"
+    function = f"@llvm.aarch64.neon.{intrinsic}"
     return Recipe(
         path=f"vector {element}",
         instruction=f"{mnemonic} 128-bit",
         form=form,
         first=element,
         second=element,
-        result=result,
+        result="int32" if whole else "fp32",
         register_bytes=16,
         flop=2 * products,
         mnemonic=mnemonic,
-        operation=f'{{out}} = call <4 x i32> asm "{mnemonic} $0.4s, $1.{arrangement}, '
-        f'$2.{arrangement}", "=w,w,w,0"(<4 x i32> {{a}}, <4 x i32> {{b}}, <4 x i32> {{acc}})',
-        vector="<4 x i32>",
+        operation=f"{{out}} = call {vector} {function}"
+        f"({vector} {{acc}}, {operand} {{a}}, {operand} {{b}})",
+        vector=vector,
+        operand=operand,
         accumulators=accumulators,
         operands=operands,
+        declare=f"declare {vector} {function}({vector}, {operand}, {operand})\n",
     )
 
 
@@ -250,6 +256,7 @@ def _x86_tile(mnemonic: str, element: Element, result: Literal["fp32", "int32"])
         # AT&T order: source b, source a, accumulator.
         operation=f"{mnemonic} {{b}}, {{a}}, {{acc}}",
         vector="",
+        operand="",
         accumulators=4,
         operands=2,
     )

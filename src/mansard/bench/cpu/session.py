@@ -23,6 +23,8 @@ _CHAIN_LENGTH = 1.4
 #: ... and is believed when the loop takes this much longer than without it: then it is the chain
 #: that takes the time.
 _CHAIN_BINDS = 1.15
+#: A clock under load outside these parts of the clock around is a disturbed measurement.
+_CLOCK_PARTS = (0.5, 1.05)
 
 
 class Bench(Protocol):
@@ -126,7 +128,9 @@ class Session:
         clock = measure(workload, effort=self._effort, samples=self._effort.samples_alone)
         binds = additions / clock.rates.median > _CHAIN_BINDS * iteration_s
         clean = not clock.disturbed_kept and not series.disturbed_kept
-        return clock if binds and clean else None
+        low, high = _CLOCK_PARTS
+        plausible = low < clock.rates.median / clock.clock_hz < high
+        return clock if binds and clean and plausible else None
 
     def _sweep(self) -> None:
         rows: list[list[float]] = []

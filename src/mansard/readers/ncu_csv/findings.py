@@ -73,8 +73,8 @@ def notices_on(found: Found, name: str, *, launches: int) -> tuple[Notice, ...]:
         notices.append(
             Notice(
                 "rows-broken",
-                f"{name}: {found.broken} rows have a wrong number of fields and were left out, the "
-                f"first near line {found.first_broken}. Program output in the middle of a row, or "
+                f"{name}: {found.broken} lines are rows with a wrong number of fields and were left "
+                f"out, the first near line {found.first_broken}. Program output in the middle of a row, or "
                 "a copy cut short, does that: let ncu write a report (-o) or a file of its own "
                 "(--log-file)",
                 partial=True,

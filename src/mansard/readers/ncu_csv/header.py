@@ -65,6 +65,8 @@ class Header:
 
     def fields(self, record: bytes) -> list[str] | None:
         """The fields of a record; None when it is not one record with a field per column."""
+        if self.quoted and not record.startswith(b'"'):
+            return None
         fields = _parse(record, self.delimiter)
         return fields if fields is not None and len(fields) == len(self.titles) else None
 
@@ -140,7 +142,11 @@ def find_record(line: bytes, header: Header) -> tuple[int, list[str]] | None:
     """
     if len(line) > _MAX_LINE_BYTES:
         return None
+    delimiter = header.delimiter.encode()
     for start in _starts(line)[1:]:
+        # Behind a delimiter it would be the rest of a row with too many fields.
+        if line[start - 1 : start] == delimiter:
+            continue
         fields = header.fields(line[start:])
         if fields is not None and header.is_launch(fields):
             return start, fields

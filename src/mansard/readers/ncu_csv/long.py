@@ -173,7 +173,7 @@ class LongPage(Page):
         """
         bases: dict[str, set[str]] = {}
         for metric, unit, _ in self._metrics:
-            bases.setdefault(metric.lower(), set()).add(unit_factor(unit)[1])
+            bases.setdefault(metric.lower(), set()).update({unit_factor(unit)[1]} - {""})
         found: dict[str, tuple[str, list[tuple[str, str, float]], str | None]] = {}
         for metric, unit, sample in self._metrics:
             if not is_counter(metric):

@@ -33,7 +33,7 @@ class Found:
         headers: how many headers it has.
         messages: lines that ncu printed about itself, each once.
         skipped: number of lines of anybody else.
-        broken: number of rows with a wrong number of fields.
+        broken: number of lines that are rows with a wrong number of fields, or pieces of rows.
         first_broken: line of the first of them.
         cut: why reading stopped early; None when it did not.
     """
@@ -122,19 +122,18 @@ class _Sorter:
 
     def _leave_over(self, line: bytes, header: Header) -> None:
         """A line that is no row; but a row may stand behind what a program printed."""
-        if header.resembles_row(line):
+        behind = find_record(line, header)
+        if behind is not None:
+            start, fields = behind
+            self._skip(line[:start])
+            self._accept(line[start:], fields)
+        elif header.resembles_row(line):
             self._leave_place()
             self._found.broken += 1
             self._found.first_broken = self._found.first_broken or self._line
             self._note(line)
-            return
-        behind = find_record(line, header)
-        if behind is None:
-            self._skip(line)
         else:
-            start, fields = behind
-            self._skip(line[:start])
-            self._accept(line[start:], fields)
+            self._skip(line)
 
     def _begin(self, line: bytes, start: int, header: Header) -> None:
         """A header: the first, or that of a profile appended to the one before."""

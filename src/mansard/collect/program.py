@@ -1,0 +1,188 @@
+"""Runs an unchanged program in this process and takes a profile of its iterations."""
+
+import contextlib
+import dataclasses
+import importlib.util
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from mansard.collect.boundaries import Rule, boundaries
+from mansard.collect.cupti.driver import load_driver
+from mansard.collect.cupti.library import find_cupti
+from mansard.collect.instruments import Level
+from mansard.collect.recording import ProcedureOptions
+from mansard.collect.session import Profile, to_stderr
+from mansard.collect.torch_phases import Event
+from mansard.collect.watch import PhaseRule
+from mansard.errors import CollectError, InputError
+
+_NO_COMMAND_BUFFERS = "--xla_gpu_enable_command_buffer="
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramOptions:
+    """How a program is profiled.
+
+    Attributes:
+        procedure: level, steps and warm-up.
+        phases: where phases come from.
+        iterations_by: how iterations are told apart.
+        columns: columns of a run to make; all that the chip can count when None.
+        then: whether the program goes on or is stopped when all is collected.
+    """
+
+    procedure: ProcedureOptions = ProcedureOptions()
+    phases: PhaseRule = PhaseRule.AUTO
+    iterations_by: Rule = Rule("optimizer")
+    columns: Sequence[str] | None = None
+    then: Literal["continue", "stop"] = "continue"
+
+
+class _ProgramStopped(SystemExit):
+    """Ends the program when all is collected; its own clean-up runs."""
+
+
+class _Steps:
+    """Passes iterations on to a profile, which begins with the first of them.
+
+    By then the program has loaded its framework, so the profile finds the CUPTI of that.
+    """
+
+    def __init__(self, make: Callable[[], Profile], then: str) -> None:
+        self._make, self._then = make, then
+        self._inside = False
+        self.profile: Profile | None = None
+
+    @property
+    def done(self) -> bool:
+        return self.profile is not None and self.profile.done
+
+    def begin_step(self) -> None:
+        if self.profile is None:
+            self.profile = self._make()
+            self.profile.__enter__()
+        if self._inside or self.profile.done:
+            return
+        self._inside = True
+        self.profile.begin_step()
+
+    def end_step(self) -> None:
+        if not self._inside or self.profile is None:
+            return
+        self._inside = False
+        self.profile.end_step()
+        if self.done and self._then == "stop":
+            raise _ProgramStopped(0)
+
+    def next_step(self) -> None:
+        self.end_step()
+        self.begin_step()
+
+    def note(self, event: Event) -> None:
+        if self.profile is not None:
+            self.profile.watch.note(event)
+
+
+def profile_program(
+    command: Sequence[str],
+    path: Path,
+    *,
+    options: ProgramOptions | None = None,
+    run: Callable[[Sequence[str]], None] | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Profile:
+    """Run a script and profile its iterations.
+
+    Args:
+        command: the script and its arguments.
+        path: run file to write.
+        options: what is collected, and what an iteration is.
+        run: how the command is started; ``run_script`` by default, or ``run_module``.
+        say: takes messages for the user.
+
+    Returns:
+        The profile, closed.
+
+    Raises:
+        InputError: the script does not exist.
+        DeviceError: no GPU or driver, told before the program starts.
+        CollectError: no iteration was seen.
+    """
+    options = options or ProgramOptions()
+    say = say or to_stderr
+    load_driver()
+    prepare_environment(options.procedure.level, say)
+
+    def make() -> Profile:
+        return Profile(
+            path,
+            options.procedure,
+            phases=options.phases,
+            columns=options.columns,
+            hooks=contextlib.nullcontext,
+            say=say,
+        )
+
+    steps = _Steps(make, options.then)
+    with boundaries(options.iterations_by, steps), contextlib.suppress(_ProgramStopped):
+        try:
+            (run or run_script)(command)
+        finally:
+            if steps.profile is not None:
+                steps.profile.close()
+    if steps.profile is None:
+        raise CollectError(
+            f"no iteration of {command[0]} was seen: nothing told where one ends "
+            f"(--iterations-by {options.iterations_by.kind}). A program without a PyTorch "
+            "optimizer needs --iterations-by range, call or cudaProfilerStart",
+            slug="no-steps",
+        )
+    return steps.profile
+
+
+def run_script(command: Sequence[str]) -> None:
+    """Run a file as ``python FILE ARGS`` would."""
+    script = Path(command[0])
+    if not script.is_file():
+        raise InputError(f"there is no script {script}")
+    with _arguments(command):
+        sys.path[0] = str(script.resolve().parent)
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def run_module(command: Sequence[str]) -> None:
+    """Run a module as ``python -m MODULE ARGS`` would."""
+    if importlib.util.find_spec(command[0].split(".", maxsplit=1)[0]) is None:
+        raise InputError(f"there is no module {command[0]}")
+    with _arguments(command):
+        sys.path[0] = str(Path.cwd())
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+
+
+@contextlib.contextmanager
+def _arguments(command: Sequence[str]) -> Iterator[None]:
+    before, first = sys.argv, sys.path[0]
+    sys.argv = list(command)
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[0] = before, first
+
+
+def prepare_environment(level: Level, say: Callable[[str], None]) -> None:
+    """Set what must be set before a framework starts: NVTX to us, and no command buffers in JAX."""
+    library = find_cupti()
+    if library is not None:
+        os.environ.setdefault("NVTX_INJECTION64_PATH", library)
+    flags = os.environ.get("XLA_FLAGS", "")
+    if (
+        level is Level.COUNTERS
+        and "xla_gpu_enable_command_buffer" not in flags
+        and importlib.util.find_spec("jax") is not None
+    ):
+        os.environ["XLA_FLAGS"] = f"{flags} {_NO_COMMAND_BUFFERS}".strip()
+        say("XLA command buffers are off for JAX, so that its kernels can be counted one by one")
