@@ -35,8 +35,8 @@ from mansard.bench.cpu.sampling import QUICK, Series, measure  # noqa: E402
 from mansard.bench.cpu.team import Team  # noqa: E402
 from mansard.units import format_si  # noqa: E402
 
-EFFORT = dataclasses.replace(QUICK, sample_s=0.003, rounds=1)
-SAMPLES = 25
+EFFORT = dataclasses.replace(QUICK, sample_s=0.001)
+SAMPLES = 60
 PEER_COMPUTE = {
     "vector fp64": "fma_fp64",
     "vector fp32": "fma_fp32",
@@ -51,7 +51,7 @@ LIKWID_STREAM = {
     "triad": "stream{}_fma",
     "write nt": "store_mem{}",
     "copy nt": "copy_mem{}",
-    "triad nt": "stream_mem{}_fma",
+    "triad nt": "stream_mem{}",
 }
 MEGA = 1_000_000
 
@@ -122,10 +122,12 @@ def all_cases(rig: Rig, plan: Any, library: ctypes.CDLL, likwid: str | None) -> 
     cases = []
     threads = len(plan.cpus)
     processor = rig.processor
-    suffix = {64: "_avx512", 32: "_avx"}.get(rig.vector_bytes, "")
+    suffix = {64: "_avx512", 32: "_avx"}.get(rig.vector_bytes, "_none")
+    listing = likwid and subprocess.run([likwid, "-a"], check=True, capture_output=True, text=True)
+    known = {line.split(" ")[0] for line in listing.stdout.splitlines()} if listing else set()
 
     def command(template: str | None, footprint_bytes: int) -> list[str] | None:
-        if not likwid or not template or not suffix:
+        if not likwid or not template or template.format(suffix) not in known:
             return None
         size = f"S0:{threads * footprint_bytes // 1000}kB:{threads}"
         return [likwid, "-t", template.format(suffix), "-w", size, "-s", "1"]
@@ -151,8 +153,8 @@ def peer_kernel(library: ctypes.CDLL, name: str) -> Kernel | None:
     entry = getattr(library, f"measure_{name}", None)
     if entry is None:
         return None
-    entry.argtypes = [ctypes.c_void_p, *[ctypes.c_int64] * 2, *[ctypes.c_void_p] * 2]
-    entry.restype = None
+    entry.argtypes = [ctypes.c_void_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2]
+    entry.restype = ctypes.c_int
     return Kernel(entry, "", library)
 
 

@@ -21,6 +21,7 @@
 #endif
 #define UNROLL 4       /* steps of a chain in one iteration of a compute loop */
 #define ROWS 16        /* vectors of a stream in one iteration of a memory loop */
+#define CLOSED (-(INT64_C(1) << 62)) /* a gate that threads gave up */
 #define KEPT 8         /* vectors that a read gives back */
 #if WIDTH == 32
 #define CHAINS 10
@@ -77,14 +78,21 @@ typedef double vdouble __attribute__((vector_size(WIDTH), may_alias));
     ENTRY(NAME)
 
 #define ENTRY(NAME)                                                                            \
-    void measure_##NAME(int64_t *gate, int64_t threads, int64_t links, struct timespec *times, \
-                        int64_t *args)                                                         \
+    int measure_##NAME(int64_t *gate, int64_t threads, int64_t patience, int64_t links,        \
+                       struct timespec *times, int64_t *args)                                  \
     {                                                                                          \
         clock_gettime(CLOCK_MONOTONIC, &times[0]);                                             \
         chain(links);                                                                          \
         clock_gettime(CLOCK_MONOTONIC, &times[1]);                                             \
         __atomic_fetch_add(gate, 1, __ATOMIC_SEQ_CST);                                         \
-        while (__atomic_load_n(gate, __ATOMIC_ACQUIRE) < threads) PAUSE;                       \
+        for (int64_t arrived; (arrived = __atomic_load_n(gate, __ATOMIC_ACQUIRE)) < threads;)  \
+        {                                                                                      \
+            PAUSE;                                                                             \
+            if (arrived < 0) return 0;                                                         \
+            if (--patience <= 0)                                                               \
+                __atomic_compare_exchange_n(gate, &arrived, CLOSED, 0, __ATOMIC_SEQ_CST,       \
+                                            __ATOMIC_SEQ_CST);                                 \
+        }                                                                                      \
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &times[2]);                                     \
         clock_gettime(CLOCK_MONOTONIC, &times[3]);                                             \
         kernel_##NAME(args);                                                                   \
@@ -94,6 +102,7 @@ typedef double vdouble __attribute__((vector_size(WIDTH), may_alias));
         clock_gettime(CLOCK_MONOTONIC, &times[6]);                                             \
         chain(links);                                                                          \
         clock_gettime(CLOCK_MONOTONIC, &times[7]);                                             \
+        return 1;                                                                              \
     }
 
 #if defined(__x86_64__)

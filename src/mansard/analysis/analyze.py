@@ -51,7 +51,7 @@ def analyze(
             absent=absent_columns(run),
             options=options,
         )
-        cube.build(connection, plan)
+        plan = cube.build(connection, plan)
         rows = cube.roll_up(connection, plan)
         shapes = cube.shapes(connection, found)
         kinds = cube.kinds(connection)

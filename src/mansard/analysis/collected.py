@@ -35,6 +35,17 @@ def unaccounted(missing: frozenset[str], absent: frozenset[str]) -> frozenset[st
     return hidden
 
 
+def known(column: str, live: frozenset[str]) -> str:
+    """SQL: whether the work on a path is known of a launch.
+
+    Args:
+        column: of the path, one of ``live``.
+        live: columns that were counted on some launch.
+    """
+    others = _APART if column == _TOGETHER else {_TOGETHER} if column in _APART else frozenset()
+    return f"coalesce({', '.join([column, *sorted(others & live)])}) IS NOT NULL"
+
+
 def _absent(origin: Provenance) -> frozenset[str]:
     lacking = [lacking_paths(device.compute_capability) for device in origin.devices]
     known = [paths for paths in lacking if paths is not None]

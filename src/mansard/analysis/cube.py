@@ -8,6 +8,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from mansard import engine
+from mansard.analysis.collected import known
 from mansard.analysis.families import family
 from mansard.analysis.floors import LAUNCH, Resource
 from mansard.analysis.launches import BYTES, COPY_KINDS, WORK, Launches
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
 UNNAMED = "(no name)"
 
 _IS_COPY = f"kind IN ({', '.join(map(engine.literal, COPY_KINDS))})"
+#: Which roll-up a row belongs to, and the name of its group.
+_GROUPED = (
+    "CASE WHEN grouping(key) = 0 THEN 'kernel' WHEN grouping(phase) = 0 THEN 'phase' "
+    "WHEN grouping(rank) = 0 THEN 'rank' WHEN grouping(family) = 0 THEN 'family' "
+    "ELSE 'totals' END AS of, coalesce(key, phase, CAST(rank AS VARCHAR), family) AS group_key"
+)
 _LEAST = ("shortest_s", "first_launch", "first_start_s")
 _MOST = ("longest_s",)
 
@@ -68,19 +75,23 @@ class Row:
 
     def missing(self, column: str) -> int:
         """How many kernels launched without a value for a column of work or traffic."""
-        if f"missing {column}" in self.sums:
-            return self.count(f"missing {column}")
-        return self.count("counted")
+        if column not in self.sums:
+            return self.count("counted")
+        return self.count(f"missing {column}")
 
 
-def build(connection: "DuckDBPyConnection", plan: Plan) -> None:
-    """Scan the launches and leave the cube as table ``cell`` of the connection."""
-    measures = _measures(plan)
-    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in measures.items())
-    connection.execute(
-        f"CREATE TEMP TABLE cube AS SELECT name, kind, phase, rank, {listed} "
-        f"FROM ({_placed(plan)}) GROUP BY name, kind, phase, rank"
-    )
+def build(connection: "DuckDBPyConnection", plan: Plan) -> Plan:
+    """Scan the launches and leave the cube as table ``cell`` of the connection.
+
+    Returns:
+        The plan as it was carried out.
+    """
+    _scan(connection, plan)
+    if connection.execute("SELECT sum(invalid) FROM cube").fetchall()[0][0]:
+        # Impossible values were taken out: columns that the statistics call full are not.
+        launches = dataclasses.replace(plan.launches, full=frozenset())
+        plan = dataclasses.replace(plan, launches=launches)
+        _scan(connection, plan)
     _describe_names(connection, plan)
     zero_n, zero_s = '"zero launches"', '"zero_s"'
     if plan.options.zero_flop_by == "name":
@@ -93,6 +104,16 @@ def build(connection: "DuckDBPyConnection", plan: Plan) -> None:
         f'CREATE TEMP TABLE cell AS SELECT * REPLACE ({zero_n} AS "zero launches", '
         f"{zero_s} AS zero_s) FROM cube JOIN names USING (name, kind)"
     )
+    return plan
+
+
+def _scan(connection: "DuckDBPyConnection", plan: Plan) -> None:
+    measures = _measures(plan)
+    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in measures.items())
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE cube AS SELECT name, kind, phase, rank, {listed} "
+        f"FROM ({_placed(plan)}) GROUP BY name, kind, phase, rank"
+    )
 
 
 def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
@@ -103,11 +124,7 @@ def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
         quoted = engine.identifier(name)
         summed.append(f"{how}({quoted}) AS {quoted}")
     cursor = connection.execute(
-        "SELECT CASE WHEN grouping(key) = 0 THEN 'kernel' WHEN grouping(phase) = 0 THEN 'phase' "
-        "WHEN grouping(rank) = 0 THEN 'rank' WHEN grouping(family) = 0 THEN 'family' "
-        "ELSE 'totals' END AS of, "
-        "coalesce(key, phase, CAST(rank AS VARCHAR), family) AS group_key, "
-        "count(DISTINCT key) AS kernels, any_value(short_name) AS short_name, "
+        f"SELECT {_GROUPED}, any_value(short_name) AS short_name, "
         "arg_max(family_of, coalesce(duration_s, 0)) AS family_of, "
         f"{', '.join(summed)} FROM (SELECT *, family AS family_of FROM cell) "
         "GROUP BY GROUPING SETS ((), (phase), (rank), (family), (key)) "
@@ -115,7 +132,19 @@ def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
     )
     names = [column[0] for column in cursor.description]
     rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
-    return [Row(row.pop("of"), row.pop("group_key"), row) for row in rows]
+    # Beside the sums and not with them: distinct counts there cost as much as all of them.
+    distinct = {
+        (of, key): count
+        for of, key, count in connection.execute(
+            f"SELECT {_GROUPED}, count(DISTINCT key) FROM cell "
+            "GROUP BY GROUPING SETS ((), (phase), (rank), (family), (key))"
+        ).fetchall()
+    }
+    found = []
+    for row in rows:
+        of, key = row.pop("of"), row.pop("group_key")
+        found.append(Row(of, key, row | {"kernels": distinct[of, key]}))
+    return found
 
 
 def kinds(connection: "DuckDBPyConnection") -> dict[str, int]:
@@ -161,7 +190,8 @@ def _placed(plan: Plan) -> str:
     for resource in plan.resources:
         column = f"floor_{resource.name}"
         added[column] = resource.floor
-        if resource.name != LAUNCH and resource.columns:
+        added[f"open_{resource.name}"] = f"({resource.open} AND NOT {_IS_COPY})"
+        if resource.name != LAUNCH and resource.counted:
             hardware.append(column)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in added.items())
     # The cost of a launch is no time on the GPU: nothing can be above it.
@@ -174,11 +204,15 @@ def _placed(plan: Plan) -> str:
 
 
 def _pipe_known(plan: Plan, pipe: str) -> str:
+    """SQL: whether a launch that shows no work on a pipe did none there.
+
+    Paths that no launch has a count for are taken as unused if others of the pipe were counted.
+    """
+    live = plan.launches.live
     columns = [path.column for path in FLOP_PATHS if path.pipe == pipe]
     if plan.absent.issuperset(columns):
         return "true"
-    counted = [column for column in columns if column in plan.launches.live]
-    return f"coalesce({', '.join(counted)}) IS NOT NULL" if counted else "false"
+    return " AND ".join(known(column, live) for column in columns if column in live) or "false"
 
 
 def _measures(plan: Plan) -> dict[str, str]:
@@ -213,6 +247,7 @@ def _measures(plan: Plan) -> dict[str, str]:
     for column in (*WORK, *BYTES):
         if column in live:
             measures[column] = f"sum({column})"
+        if column in live - plan.launches.full:
             measures[f"missing {column}"] = (
                 f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) - count({column}) END"
             )
@@ -220,8 +255,9 @@ def _measures(plan: Plan) -> dict[str, str]:
         floor = f"floor_{resource.name}"
         # A floor without a measured time beside it would spoil the efficiency.
         measures[floor] = f"sum(CASE WHEN duration_s IS NOT NULL THEN {floor} END)"
-        hidden = f"{floor} IS NULL AND NOT {_IS_COPY}"
-        measures[f"hidden {resource.name}"] = f"sum(CASE WHEN {hidden} THEN duration_s END)"
+        measures[f"open {resource.name}"] = (
+            f"sum(CASE WHEN open_{resource.name} THEN duration_s END)"
+        )
     if plan.resources:
         measures["floor_s"] = "sum(CASE WHEN duration_s IS NOT NULL THEN floor END)"
         allowed = f"{1 + options.tolerance_above_roof!r}::DOUBLE"

@@ -120,13 +120,13 @@ class Findings:
         untimed, launches = self.totals.untimed_launches, self.totals.launches
         if untimed == launches:
             yield Notice(
-                "duration-not-collected",
+                "time-not-collected",
                 "no launch has a duration: there are no rates, floors or percentages; record the "
                 f"time too{self._remedy(['duration_s'])}",
             )
         elif untimed:
             yield Notice(
-                "duration-not-collected",
+                "time-not-collected",
                 f"{untimed} of {launches} launches have no duration: their groups have no rate, "
                 "and floors and efficiencies leave those launches out",
             )
@@ -139,38 +139,37 @@ class Findings:
 
     def _work(self) -> Iterator[Notice]:
         missing = missing_flop(self.row, self.plan)
-        if not missing:
-            return
-        columns = [path.column for path in FLOP_PATHS if path.column in missing]
-        paths = ", ".join(path.name for path in FLOP_PATHS if path.column in missing)
-        if not any(self.row.value(path.column) is not None for path in FLOP_PATHS):
+        if missing and self.totals.flop is None:
             yield Notice(
-                "flop-not-collected",
-                "no FLOP were counted: FLOP, rates and intensities are unknown, not 0"
-                f"{self._remedy(columns)}",
+                "flop-unknown",
+                "FLOP, rates and intensities are unknown, not 0: no work was seen, and what "
+                "could show it was not counted",
             )
-        else:
-            yield Notice(
-                "flop-incomplete",
-                f"FLOP are a lower bound: {paths} not counted on every launch; floors and bounds "
-                f"take it that no work was done there{self._remedy(columns)}",
-            )
+        for pipe in ("vector", "tensor"):
+            paths = [path for path in FLOP_PATHS if path.pipe == pipe and path.column in missing]
+            if paths:
+                yield Notice(
+                    f"{pipe}-not-collected",
+                    f"{', '.join(path.name for path in paths)} not counted on every launch: FLOP "
+                    "are a lower bound, and floors and bounds take it that paths which were "
+                    f"never counted did no work{self._remedy(path.column for path in paths)}",
+                )
 
     def _tensor(self) -> Iterator[Notice]:
         """B01: tensor work without tensor counters looks like no work at all."""
-        tensor = [path.column for path in FLOP_PATHS if path.pipe == "tensor"]
-        if any(self.row.value(column) is not None for column in tensor):
-            return
-        if not missing_flop(self.row, self.plan) & set(tensor):
-            return
-        names = [
-            kernel.short_name for kernel in self.kernels if _TENSOR_NAMES.search(kernel.key or "")
+        tensor = {path.column for path in FLOP_PATHS if path.pipe == "tensor"}
+        unseen = [
+            kernel.short_name
+            for kernel in self.kernels
+            if _TENSOR_NAMES.search(kernel.key or "")
+            and not kernel.flop_complete
+            and not any(kernel.flop_by_path[path.name] for path in PATHS if path.pipe == "tensor")
         ]
-        if names:
+        if unseen and missing_flop(self.row, self.plan) & tensor:
             yield Notice(
-                "tensor-not-collected",
-                f"tensor counters were not collected, but {_listed(names)} look like tensor work: "
-                f"their FLOP and bounds are not known{self._remedy(tensor)}",
+                "tensor-work-unseen",
+                f"{_listed(unseen)} look like tensor work by their names, but none of it was "
+                f"counted: their FLOP and bounds are not known{self._remedy(sorted(tensor))}",
             )
 
     def _levels(self) -> Iterator[Notice]:

@@ -11,17 +11,23 @@ level it is the same statement: FLOP / s <= min(ceiling, bandwidth x FLOP / byte
 (Williams et al., Roofline, CACM 52(4), 2009; time-based: Wang et al., arXiv 2009.04598).
 
 A floor is null, unknown, where nothing of its resource was counted, and where a launch did work
-on a path that the machine has no ceiling for. Some of a pipe's precisions missing does not make
-it null: it is then a lower bound, as every floor is.
+on a path that the machine has no ceiling for. Where some of a pipe's precisions are known of a
+launch and others are not, the floor is of those known, and the launch counts as ``open``: the
+true floor can be longer, up to the time that the launch took. Taken as unused are precisions
+counted on no launch at all (the analysis says so in a notice), those that the machine has no
+ceiling for, and int4 and int1, which hardly any program uses and hardly any profile counts.
 """
 
 import dataclasses
 
+from mansard.analysis.collected import known
 from mansard.model.machine import Machine
 from mansard.model.paths import LEVELS, PATHS, ComputePath
 
 #: What a chip that cannot tell them apart counts together; its roof is the highest of theirs.
 _PARTS = {"tensor fp4_fp6_fp8": ("tensor fp4", "tensor fp6", "tensor fp8")}
+
+_HARDLY_USED = ("tensor int4", "tensor int1")
 
 LAUNCH = "launch"
 
@@ -33,12 +39,14 @@ class Resource:
     Attributes:
         name: ``vector``, ``tensor``, a memory level or ``launch``.
         floor: SQL over the columns of a launch: its least time in s, null where unknown.
-        columns: which of its columns were collected at all.
+        open: SQL, whether its true floor may be longer than that.
+        counted: whether it was counted on any launch, or is the cost of a launch.
     """
 
     name: str
     floor: str
-    columns: tuple[str, ...]
+    open: str
+    counted: bool = True
 
 
 def resources(machine: Machine, live: frozenset[str]) -> tuple[Resource, ...]:
@@ -52,7 +60,7 @@ def resources(machine: Machine, live: frozenset[str]) -> tuple[Resource, ...]:
     found += [_level(machine, level, live) for level in LEVELS]
     cost = machine.launch_cost("graph node")
     if cost is not None and cost.value is not None:
-        found.append(Resource(LAUNCH, _number(cost.value), ()))
+        found.append(Resource(LAUNCH, _number(cost.value), "false"))
     return tuple(resource for resource in found if resource is not None)
 
 
@@ -71,27 +79,25 @@ def bandwidth_of(machine: Machine, level: str) -> float | None:
 
 def _pipe(machine: Machine, pipe: str, live: frozenset[str]) -> Resource | None:
     paths = [path for path in PATHS if path.pipe == pipe]
-    known = any(ceiling_of(machine, path) for path in paths)
     counted = [path for path in paths if path.column in live]
-    if not known and not counted:
-        return None
+    if not counted:
+        has_roof = any(ceiling_of(machine, path) for path in paths)
+        return Resource(pipe, "NULL::DOUBLE", "true", counted=False) if has_roof else None
     terms = []
+    unknown = []
     roofless = []
     for path in counted:
         ceiling = ceiling_of(machine, path)
         if ceiling is None:
-            roofless.append(f"{path.column} > 0")
+            roofless.append(f"coalesce({path.column}, 0) > 0")
         else:
             terms.append(f"coalesce({path.column}, 0) / {_number(ceiling)}")
-    if not counted:
-        return Resource(pipe, "NULL::DOUBLE", ())
-    columns = tuple(path.column for path in counted)
-    floor = f"CASE WHEN coalesce({', '.join(columns)}) IS NULL THEN NULL "
-    if roofless:
-        floor += f"WHEN {' OR '.join(roofless)} THEN NULL "
-    floor += f"ELSE {' + '.join(terms) or '0'} END"
-    # Work on a pipe without any ceiling can be the bound all the same: it counts as unknown.
-    return Resource(pipe, floor, columns)
+            if path.name not in _HARDLY_USED:
+                unknown.append(f"NOT {known(path.column, live)}")
+    unroofed = " OR ".join(roofless) or "false"
+    none = f"coalesce({', '.join(path.column for path in counted)}) IS NULL"
+    floor = f"CASE WHEN {none} OR {unroofed} THEN NULL ELSE {' + '.join(terms) or '0e0'} END"
+    return Resource(pipe, floor, f"({' OR '.join([none, *unknown, unroofed])})")
 
 
 def _level(machine: Machine, level: str, live: frozenset[str]) -> Resource | None:
@@ -100,8 +106,8 @@ def _level(machine: Machine, level: str, live: frozenset[str]) -> Resource | Non
     if bandwidth is None:
         return None  # no resource of this machine; where it was counted a notice says so
     if column not in live:
-        return Resource(level, "NULL::DOUBLE", ())
-    return Resource(level, f"{column} / {_number(bandwidth)}", (column,))
+        return Resource(level, "NULL::DOUBLE", "true", counted=False)
+    return Resource(level, f"{column} / {_number(bandwidth)}", f"{column} IS NULL")
 
 
 def _number(value: float) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mansard.analysis.collected import unaccounted
 from mansard.analysis.cube import Plan, Row
-from mansard.model.analysis import Group, Kernel
+from mansard.model.analysis import Group, Kernel, quotient
 from mansard.model.paths import FLOP_PATHS, INTEGER_PATHS, LEVELS, PATHS
 
 
@@ -60,9 +60,10 @@ def _fields(row: Row, plan: Plan) -> dict[str, Any]:
         "short_launches": row.count("short") if row.count("timed") else None,
         "floors_s": floors,
         "floor_s": row.value("floor_s"),
-        "bound": _bound(row, plan, floors),
+        "bound": _bound(row, floors),
         "launches_above_roof": row.count("above"),
         "untimed_launches": launches - row.count("timed"),
+        "sm_clock_hz": quotient(row.value("clocks_hz"), row.count("clocked")),
         "partial_levels": tuple(
             level
             for level in LEVELS
@@ -83,10 +84,10 @@ def _total(values: Iterable[float | None]) -> float | None:
     return sum(known) if known else None
 
 
-def _bound(row: Row, plan: Plan, floors: Mapping[str, float | None]) -> str | None:
+def _bound(row: Row, floors: Mapping[str, float | None]) -> str | None:
     """The resource with the largest floor, unless another one may have a larger.
 
-    Where a resource was not counted its floor can be as long as those launches took, no longer.
+    Where a resource was not counted its floor can be as long as the launch took, no longer.
     """
     known = {name: floor or 0.0 for name, floor in floors.items()}
     largest = max(known, key=lambda name: known[name], default=None)
@@ -94,9 +95,9 @@ def _bound(row: Row, plan: Plan, floors: Mapping[str, float | None]) -> str | No
         largest = None
     most = known[largest] if largest else 0.0
     unknown = []
-    for name in known:
-        hidden_s = row.value(f"hidden {name}")
-        if hidden_s is not None and name != largest and known[name] + hidden_s >= most:
+    for name, floor_s in known.items():
+        open_s = row.value(f"open {name}")
+        if open_s is not None and name != largest and floor_s + open_s >= most:
             unknown.append(name)
     if not unknown:
         return largest

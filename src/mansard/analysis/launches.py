@@ -41,6 +41,7 @@ class Launches:
             ``phase``, ``rank``, ``launch``, ``start_s``, ``shape`` (equal for equal grid and
             block), ``invalid``, and the columns of ``live`` and ``ALWAYS``.
         live: those of ``QUANTITIES`` that have a value on some launch.
+        full: those that have a value on every launch, impossible ones included.
         has_shape: whether grids and blocks are known at all.
         faults: SELECT of one row with, for each column of ``live``, how many of its values were
             impossible. A scan of its own, for when there are any.
@@ -48,6 +49,7 @@ class Launches:
 
     sql: str
     live: frozenset[str]
+    full: frozenset[str]
     has_shape: bool
     faults: str
 
@@ -55,13 +57,14 @@ class Launches:
 def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
     """Look at the files of a run and write the query for them."""
     if not run.files:
-        return Launches(_EMPTY, frozenset(), has_shape=False, faults="SELECT")
+        return Launches(_EMPTY, frozenset(), frozenset(), has_shape=False, faults="SELECT")
     source = engine.parquet(run.files)
     types = {
         name: sql_type
         for name, sql_type, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     }
-    filled = _filled(connection, run.files) & types.keys()
+    filled, full = _filled(connection, run.files)
+    filled &= types.keys()
 
     def value(column: str) -> str:
         """The column in the type that a run has for it."""
@@ -92,7 +95,12 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         f"count(*) FILTER (NOT {_possible(value(column))}) AS {column}" for column in sorted(live)
     )
     return Launches(
-        f"SELECT {columns} FROM {source}", live, has_shape, f"SELECT {faults} FROM {source}"
+        sql=f"SELECT {columns} FROM {source}",
+        live=live,
+        # A cast could make nulls.
+        full=frozenset(name for name in live & full if types[name] == _TYPES[name]),
+        has_shape=has_shape,
+        faults=f"SELECT {faults} FROM {source}",
     )
 
 
@@ -113,13 +121,16 @@ def _any(conditions: Iterable[str]) -> str:
     return "(" + (" OR ".join(conditions) or "false") + ")"
 
 
-def _filled(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> set[str]:
-    """Columns that are not null throughout, as far as the files' statistics say."""
+def _filled(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> tuple[set[str], set[str]]:
+    """Columns not null throughout, and columns never null, as far as the files' statistics say."""
     rows = connection.execute(
-        "SELECT path_in_schema, bool_or(stats_null_count IS NULL OR stats_null_count < num_values) "
+        "SELECT path_in_schema, "
+        "bool_or(stats_null_count IS NULL OR stats_null_count < num_values), "
+        "bool_and(coalesce(stats_null_count = 0, false)) "
+        f"AND count(DISTINCT file_name) = {len(files)} "
         f"FROM parquet_metadata({engine.file_list(files)}) GROUP BY ALL"
     ).fetchall()
-    return {name for name, filled in rows if filled}
+    return {name for name, some, _ in rows if some}, {name for name, _, every in rows if every}
 
 
 def _rank(connection: "DuckDBPyConnection", run: Run, column: str) -> str:

@@ -7,12 +7,13 @@ from typing import Literal
 from mansard.errors import UsageError
 from mansard.units import PREFIXES
 
-_MICRO = dict(PREFIXES)["u"]
+# Divided by, not multiplied with 1e-6: that gives the nearest number to 5 us.
+_MILLION = dict(PREFIXES)["M"]
 _KIB = 1024
 
 #: Below this a launch is over before it has begun: launching the next one takes about as long
 #: (arXiv 2009.04598 gives 4.2 us for a V100).
-SHORT_LAUNCH_S = 5 * _MICRO
+SHORT_LAUNCH_S = 5 / _MILLION
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class AnalysisOptions:
     near_zero_intensity: float = 0.5
     short_launch_s: float = SHORT_LAUNCH_S
     tolerance_above_roof: float = 0.02
-    tiny_launch_s: float = 2 * _MICRO
+    tiny_launch_s: float = 2 / _MILLION
     tiny_launch_bytes: float = 64 * _KIB
 
     def __post_init__(self) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal
 
-import numpy
+import numpy as np
 
 from mansard.bench import exact, operands
 from mansard.bench.kernels import ELEMENT_BITS, STAGE_BYTES, Variant
@@ -17,7 +17,7 @@ Arm = Literal["random", "low-toggle"]
 _VECTOR_ELEMENTS = 1 << 16
 _MMA_RECORDS = 1 << 11
 _CHECK_RECORDS = 1 << 7
-_WORD_TYPES = {32: numpy.uint32, 64: numpy.uint64}
+_WORD_TYPES = {32: np.uint32, 64: np.uint64}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,17 +50,17 @@ class Case:
     what: str
 
 
-def inputs(test: Test, variant: Variant, arm: Arm, rng: numpy.random.Generator) -> Inputs:
+def inputs(test: Test, variant: Variant, arm: Arm, rng: np.random.Generator) -> Inputs:
     """Data of one arm: random, or all zero."""
     made = _MAKERS[variant.source](test, variant, rng)
     if arm == "random":
         return made
-    return Inputs(tuple(numpy.zeros_like(array) for array in made.arrays), made.mask)
+    return Inputs(tuple(np.zeros_like(array) for array in made.arrays), made.mask)
 
 
-def check_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Generator) -> Case:
-    """A check run: one iteration of ``blocks`` blocks, on data for which the CPU knows the result."""
-    make: Callable[[Test, Variant, int, numpy.random.Generator], Case] = {
+def check_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+    """A check run: one iteration of ``blocks`` blocks on data whose result the CPU knows."""
+    make: Callable[[Test, Variant, int, np.random.Generator], Case] = {
         "vector.cu": _vector_case,
         "mma.cu": _mma_case,
         "wmma.cu": _wmma_case,
@@ -73,16 +73,16 @@ def check_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Gene
 def output_words(variant: Variant, blocks: int) -> tuple[Any, int]:
     """Type and number of the words that a launch stores."""
     if variant.source == "wmma.cu":
-        return numpy.uint32, blocks * variant.threads // 32 * 256
+        return np.uint32, blocks * variant.threads // 32 * 256
     wide = variant.defines.get("HASH") == "unsigned long long"
-    return numpy.uint64 if wide else numpy.uint32, blocks * variant.threads
+    return np.uint64 if wide else np.uint32, blocks * variant.threads
 
 
 # Vector -----------------------------------------------------------------------------------------
 
 
-def _vector_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) -> Inputs:
-    """x in [-1, 1]; the constants keep it bounded: see the head of ``vector.cu``."""
+def _vector_inputs(test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
+    """Start in [-1, 1]; the constants keep it bounded: see the head of ``vector.cu``."""
     operand = str(test.operand)
     element = {"fp32x2": "fp32", "fp16x2": "fp16", "bf16x2": "bf16"}.get(operand, operand)
     size = _VECTOR_ELEMENTS * ELEMENT_BITS[operand] // 8
@@ -90,12 +90,14 @@ def _vector_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) ->
     start = operands.random_bytes(element, size, rng).view(word)
     if operand == "int32":
         factors = operands.random_bytes(operand, size, rng).view(word) | word(1)
-        return Inputs((start, factors, operands.random_bytes(operand, size, rng).view(word)),
-                      _VECTOR_ELEMENTS - 1)
+        return Inputs(
+            (start, factors, operands.random_bytes(operand, size, rng).view(word)),
+            _VECTOR_ELEMENTS - 1,
+        )
     count = size * 8 // ELEMENT_BITS[element]
-    operation = str(test.instruction).split()[0]
+    operation = str(test.instruction).split(maxsplit=1)[0]
     if operation == "fma":
-        first, second = numpy.zeros(count), rng.uniform(-1.9, -1.8, count)
+        first, second = np.zeros(count), rng.uniform(-1.9, -1.8, count)
     elif operation == "add":
         first = rng.uniform(0.25, 1.0, count)
         second = -first
@@ -108,14 +110,12 @@ def _vector_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) ->
     )
 
 
-def _vector_case(
-    test: Test, variant: Variant, blocks: int, rng: numpy.random.Generator
-) -> Case:
+def _vector_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     made = _vector_inputs(test, variant, rng)
     start, factors, addends = made.arrays
     ilp, steps = variant.number("ILP"), variant.number("STEPS")
-    threads = numpy.array([0, blocks * variant.threads - 1])
-    words = numpy.zeros((len(threads), ilp), start.dtype)
+    threads = np.array([0, blocks * variant.threads - 1])
+    words = np.zeros((len(threads), ilp), start.dtype)
     for index, thread in enumerate(threads.tolist()):
         for i in range(ilp):
             words[index, i] = exact.chain(
@@ -133,10 +133,10 @@ def _vector_case(
 def _coded(element: str, values: Array) -> Array:
     """Bytes of real numbers in a format."""
     if element == "bf16":
-        wide = values.astype(numpy.float32).view(numpy.uint32)
-        return (wide >> 16).astype(numpy.uint16).view(numpy.uint8)
-    dtype = {"fp64": numpy.float64, "fp32": numpy.float32, "fp16": numpy.float16}[element]
-    return numpy.ascontiguousarray(values.astype(dtype)).view(numpy.uint8)
+        wide = values.astype(np.float32).view(np.uint32)
+        return (wide >> 16).astype(np.uint16).view(np.uint8)
+    dtype = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16}[element]
+    return np.ascontiguousarray(values.astype(dtype)).view(np.uint8)
 
 
 # mma.sync ---------------------------------------------------------------------------------------
@@ -148,19 +148,19 @@ def _tiles_of(variant: Variant) -> tuple[int, int, int]:
     return a, b, a * variant.number("A_REGS") + b * variant.number("B_REGS")
 
 
-def _mma_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) -> Inputs:
+def _mma_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Inputs:
     """The second half of the A tiles is the negative of the first, so that sums stay bounded."""
     operand = str(test.operand)
     a_tiles, _, width = _tiles_of(variant)
     word = _WORD_TYPES[64 if operand == "fp64" else 32]
-    size = _MMA_RECORDS * width * numpy.dtype(word).itemsize
+    size = _MMA_RECORDS * width * np.dtype(word).itemsize
     records = operands.random_bytes(operand, size, rng).view(word).reshape(-1, width).copy()
     half = a_tiles // 2 * variant.number("A_REGS")
     records[:, half : 2 * half] = records[:, :half] ^ word(NEGATIVE[operand])
     return Inputs((records,), _MMA_RECORDS - 1)
 
 
-def _mma_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Generator) -> Case:
+def _mma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     """Small integers: every product and sum is exact in every format and order."""
     operand, accumulator = str(test.operand), str(test.accumulator)
     m, n, k = test.shape or (0, 0, 0)
@@ -174,21 +174,24 @@ def _mma_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Gener
         parts = [operands.fragment(operands.encode(operand, tile), m, double=double) for tile in a]
         parts += [
             operands.fragment(
-                operands.encode(operand, numpy.ascontiguousarray(tile.T)), n, double=double
+                operands.encode(operand, np.ascontiguousarray(tile.T)), n, double=double
             )
             for tile in b
         ]
-        records.append(numpy.concatenate(parts, axis=1))
+        records.append(np.concatenate(parts, axis=1))
         sums = [
-            sum(a[step % a_tiles] @ b[(step + i) % b_tiles] for step in range(variant.number("STEPS")))
+            sum(
+                a[step % a_tiles] @ b[(step + i) % b_tiles]
+                for step in range(variant.number("STEPS"))
+            )
             for i in range(variant.number("ILP"))
         ]
         bits = [operands.sums_fragment(one, accumulator) for one in sums]
-        expected.append(operands.hashed(numpy.concatenate(bits, axis=1)))
-    threads = numpy.arange(blocks * variant.threads)
+        expected.append(operands.hashed(np.concatenate(bits, axis=1)))
+    threads = np.arange(blocks * variant.threads)
     return Case(
-        Inputs((numpy.concatenate(records),), _CHECK_RECORDS - 1),
-        numpy.concatenate(expected)[threads % _CHECK_RECORDS],
+        Inputs((np.concatenate(records),), _CHECK_RECORDS - 1),
+        np.concatenate(expected)[threads % _CHECK_RECORDS],
         threads,
         f"all {variant.number('ILP')} accumulators of {len(threads) // 32} warps, integer data",
     )
@@ -197,25 +200,25 @@ def _mma_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Gener
 # wmma -------------------------------------------------------------------------------------------
 
 
-def _wmma_inputs(_: Test, variant: Variant, rng: numpy.random.Generator) -> Inputs:
-    tiles = operands.random_bytes("fp16", 4 * 512, rng).view(numpy.uint16).copy()
-    tiles[256:512] = tiles[:256] ^ numpy.uint16(0x8000)
+def _wmma_inputs(_test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
+    tiles = operands.random_bytes("fp16", 4 * 512, rng).view(np.uint16).copy()
+    tiles[256:512] = tiles[:256] ^ np.uint16(0x8000)
     return Inputs((tiles,))
 
 
-def _wmma_case(_: Test, variant: Variant, blocks: int, rng: numpy.random.Generator) -> Case:
+def _wmma_case(_: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     a, b = rng.integers(-1, 2, (2, 16, 16)), rng.integers(-1, 2, (2, 16, 16))
-    total = numpy.zeros((16, 16), numpy.int64)
+    total = np.zeros((16, 16), np.int64)
     for i in range(variant.number("ILP")):
         for step in range(variant.number("STEPS")):
             total += (i + 1) * (a[step % 2] @ b[(step // 2 + i) % 2])
-    columns = numpy.ascontiguousarray(b.transpose(0, 2, 1))
+    columns = np.ascontiguousarray(b.transpose(0, 2, 1))
     halves = [operands.encode("fp16", one.reshape(32, 16)).reshape(-1) for one in (a, columns)]
     count = blocks * variant.threads // 32
     return Case(
-        Inputs((numpy.concatenate(halves).view(numpy.uint16),)),
-        numpy.tile(operands.sums_bits(total, "fp32").reshape(-1), count),
-        numpy.arange(count * 256),
+        Inputs((np.concatenate(halves).view(np.uint16),)),
+        np.tile(operands.sums_bits(total, "fp32").reshape(-1), count),
+        np.arange(count * 256),
         f"the sums of {variant.number('ILP')} accumulators of {count} warps, integer data",
     )
 
@@ -223,7 +226,7 @@ def _wmma_case(_: Test, variant: Variant, blocks: int, rng: numpy.random.Generat
 # wgmma and tcgen05 ------------------------------------------------------------------------------
 
 
-def _tile_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) -> Inputs:
+def _tile_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Inputs:
     """B stages repeat and the second half of the A stages is the negative of the first half."""
     operand = str(test.operand)
     stages = variant.number("STAGES")
@@ -234,29 +237,29 @@ def _tile_inputs(test: Test, variant: Variant, rng: numpy.random.Generator) -> I
     def random(rows: int) -> Array:
         size = rows * STAGE_BYTES
         if operand == "e2m3":  # packed: every bit pattern is a number
-            return rng.integers(0, 256, size, dtype=numpy.uint8)
+            return rng.integers(0, 256, size, dtype=np.uint8)
         return operands.random_bytes(operand, size, rng)
 
-    b = numpy.concatenate([random(half * n)] * (stages // half))
+    b = np.concatenate([random(half * n)] * (stages // half))
     parts = [b]
-    mask = numpy.uint32(NEGATIVE[operand])
+    mask = np.uint32(NEGATIVE[operand])
     for _ in range(groups):
-        a = random(half * m).view(numpy.uint32)
-        parts.append(numpy.concatenate([a, a ^ mask][: stages // half]).view(numpy.uint8))
-    return Inputs((numpy.concatenate(parts),))
+        a = random(half * m).view(np.uint32)
+        parts.append(np.concatenate([a, a ^ mask][: stages // half]).view(np.uint8))
+    return Inputs((np.concatenate(parts),))
 
 
 def _stage_tiles(
-    test: Test, count: int, rows: int, rng: numpy.random.Generator
+    test: Test, count: int, rows: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Integer tiles of one stage each: values, and their bytes in the order of shared memory."""
     bits = 8 if test.operand == "e2m3" else ELEMENT_BITS[str(test.operand)]
     values = rng.integers(-1, 2, (count, rows, STAGE_BYTES * 8 // bits))
     images = [operands.swizzled(operands.encode_chunks(str(test.operand), one)) for one in values]
-    return values, numpy.concatenate(images)
+    return values, np.concatenate(images)
 
 
-def _wgmma_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Generator) -> Case:
+def _wgmma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     stages, groups = variant.number("STAGES"), variant.number("GROUPS")
     m, n, _ = test.shape or (0, 0, 0)
     b, image = _stage_tiles(test, stages, n, rng)
@@ -264,36 +267,34 @@ def _wgmma_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Gen
     for _ in range(groups):
         a, image = _stage_tiles(test, stages, m, rng)
         images.append(image)
-        sums = numpy.einsum("smk,snk->mn", a, b)
-        expected.append(
-            operands.hashed(operands.warpgroup_fragment(sums, str(test.accumulator)))
-        )
-    threads = numpy.arange(blocks * variant.threads)
+        sums = np.einsum("smk,snk->mn", a, b)
+        expected.append(operands.hashed(operands.warpgroup_fragment(sums, str(test.accumulator))))
+    threads = np.arange(blocks * variant.threads)
     return Case(
-        Inputs((numpy.concatenate(images),)),
-        numpy.tile(numpy.concatenate(expected), blocks),
+        Inputs((np.concatenate(images),)),
+        np.tile(np.concatenate(expected), blocks),
         threads,
         f"all accumulators of {len(threads) // 128} warp groups, integer data",
     )
 
 
-def _tcgen05_case(test: Test, variant: Variant, blocks: int, rng: numpy.random.Generator) -> Case:
+def _tcgen05_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     stages, sets = variant.number("STAGES"), variant.number("SETS")
     m, n, _ = test.shape or (0, 0, 0)
     b, b_image = _stage_tiles(test, stages, n, rng)
     a, a_image = _stage_tiles(test, stages, m, rng)
-    sums = [numpy.einsum("smk,snk->mn", a[i::sets], b[i::sets]) for i in range(sets)]
-    words = operands.sums_bits(numpy.concatenate(sums, axis=1), str(test.accumulator))
-    threads = numpy.arange(blocks * variant.threads)
+    sums = [np.einsum("smk,snk->mn", a[i::sets], b[i::sets]) for i in range(sets)]
+    words = operands.sums_bits(np.concatenate(sums, axis=1), str(test.accumulator))
+    threads = np.arange(blocks * variant.threads)
     return Case(
-        Inputs((numpy.concatenate([b_image, a_image]),)),
-        numpy.tile(operands.hashed(words), blocks),
+        Inputs((np.concatenate([b_image, a_image]),)),
+        np.tile(operands.hashed(words), blocks),
         threads,
         f"all accumulators of {blocks} blocks, integer data",
     )
 
 
-_MAKERS: dict[str, Callable[[Test, Variant, numpy.random.Generator], Inputs]] = {
+_MAKERS: dict[str, Callable[[Test, Variant, np.random.Generator], Inputs]] = {
     "vector.cu": _vector_inputs,
     "mma.cu": _mma_inputs,
     "wmma.cu": _wmma_inputs,

@@ -114,7 +114,7 @@ def chain(
 
 def _walk(form: Format, instruction: str, codes: list[int], steps: int) -> int:
     x, factor, addend = (form.decode(code) for code in codes)
-    operation = instruction.split()[0]
+    operation = instruction.split(maxsplit=1)[0]
     step: Callable[[Number, int], Number] = {
         "fma": lambda x, _: add(multiply(x, x), addend),
         "add": lambda x, i: add(x, addend if i % 2 else factor),

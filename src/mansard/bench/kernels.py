@@ -40,7 +40,14 @@ _SOURCES = {
     "tcgen05": ("tcgen05.cu", "tcgen05_chain"),
 }
 
-_PTX_NAMES = {"fp64": "f64", "fp32": "f32", "fp16": "f16", "int8": "s8", "int4": "s4", "int32": "s32"}
+_PTX_NAMES = {
+    "fp64": "f64",
+    "fp32": "f32",
+    "fp16": "f16",
+    "int8": "s8",
+    "int4": "s4",
+    "int32": "s32",
+}
 
 #: C type, asm constraint and hash type of a vector operand.
 _REGISTERS = {
@@ -261,9 +268,7 @@ def mma_ptx(kernel: Kernel) -> str:
     sums = _PTX_NAMES[kernel.accumulator or "fp32"]
     kind = f".{kernel.kind}" if kernel.kind else ""
     scale = f".{kernel.scale}" if kernel.scale else ""
-    return (
-        f"mma.sync.aligned.m{m}n{n}k{k}.row.col{kind}.{sums}.{operand}.{operand}.{sums}{scale}"
-    )
+    return f"mma.sync.aligned.m{m}n{n}k{k}.row.col{kind}.{sums}.{operand}.{operand}.{sums}{scale}"
 
 
 def _wmma(_: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, int, int]:
@@ -271,8 +276,11 @@ def _wmma(_: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, int, int]
     tile_bytes = 16 * 16 * 2
     sums_bytes = 16 * 16 * 4
     warps = geometry.threads // 32
-    return {"ILP": str(ilp), "STEPS": str(steps)}, ilp * steps, 0, warps * (
-        4 * tile_bytes + sums_bytes
+    return (
+        {"ILP": str(ilp), "STEPS": str(steps)},
+        ilp * steps,
+        0,
+        warps * (4 * tile_bytes + sums_bytes),
     )
 
 
@@ -282,7 +290,9 @@ def _wgmma(kernel: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, int
     operand = _PTX_NAMES.get(kernel.operand, kernel.operand)
     sums = _PTX_NAMES[kernel.accumulator or "fp32"]
     # Scale and sign of A and B; the 16-bit types also say that neither is transposed.
-    tail = {"int8": "", "fp16": ", 1, 1, 0, 0", "bf16": ", 1, 1, 0, 0"}.get(kernel.operand, ", 1, 1")
+    tail = {"int8": "", "fp16": ", 1, 1, 0, 0", "bf16": ", 1, 1, 0, 0"}.get(
+        kernel.operand, ", 1, 1"
+    )
     floating = kernel.accumulator == "fp32"
     macros = {
         "PTX": _quoted(f"wgmma.mma_async.sync.aligned.m{m}n{n}k{k}.{sums}.{operand}.{operand}"),
@@ -294,7 +304,12 @@ def _wgmma(kernel: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, int
         "STAGES": str(stages),
     }
     tiles = stages * STAGE_BYTES * (n + groups * m)
-    return macros, stages * _steps_of_stage(kernel), tiles + _ALIGNMENT, tiles + geometry.threads * 4
+    return (
+        macros,
+        stages * _steps_of_stage(kernel),
+        tiles + _ALIGNMENT,
+        tiles + geometry.threads * 4,
+    )
 
 
 def _tcgen05(kernel: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, int, int]:
@@ -309,7 +324,12 @@ def _tcgen05(kernel: Kernel, geometry: Geometry) -> tuple[dict[str, str], int, i
     if kernel.scale:
         macros["SCALES"] = _UNIT_SCALES[kernel.scale]
     tiles = stages * STAGE_BYTES * (n + m)
-    return macros, stages * _steps_of_stage(kernel), tiles + _ALIGNMENT, tiles + geometry.threads * 4
+    return (
+        macros,
+        stages * _steps_of_stage(kernel),
+        tiles + _ALIGNMENT,
+        tiles + geometry.threads * 4,
+    )
 
 
 def _steps_of_stage(kernel: Kernel) -> int:

@@ -14,7 +14,6 @@ Recipe = Literal[
     "partition",
     "stream",
     "memcpy",
-    "bulk",
     "latency",
     "launch",
     "link",
@@ -38,7 +37,7 @@ class Settings(msgspec.Struct, frozen=True):
     """
 
     repeats: int = 20
-    sample_s: float = 0.004
+    sample_s: float = 0.006
     warm_s: float = 0.2
     patience_s: float = 0.8
     curve_repeats: int = 3
@@ -123,6 +122,12 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True):
     texts: dict[str, str] = {}
     architectures: tuple[int, ...] = ()
     caveats: tuple[str, ...] = ()
+
+    @property
+    def capability(self) -> tuple[int, int]:
+        """Compute capability as numbers; (0, 0) if it is not known."""
+        major, _, minor = (self.facts.compute_capability or "0.0").partition(".")
+        return int(major), int(minor or 0)
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,6 +22,9 @@ LEVEL_STYLE = {
     "link": ("v", "#000000"),
 }
 
+#: Markers of the parts of a kernel that uses both pipes.
+PIPE_MARKERS = {"tensor": "+", "vector": "x"}
+
 #: Colour and hatching of each resource in bars.
 RESOURCE_STYLE = {
     "tensor": ("#56B4E9", "//"),
@@ -125,12 +128,13 @@ def draw_links(
     axes: Any,
     links: Sequence[tuple[tuple[float, float], tuple[float, float]]],
     colour: str,
+    style: str = "solid",
 ) -> None:
     """Draw thin lines between pairs of points: one artist, with gaps, for any number of them."""
     gap = float("nan")
     xs = [x for start, end in links for x in (start[0], end[0], gap)]
     ys = [y for start, end in links for y in (start[1], end[1], gap)]
-    axes.plot(xs, ys, color=colour, linewidth=0.7, zorder=3)
+    axes.plot(xs, ys, color=colour, linewidth=0.7, linestyle=style, zorder=3)
 
 
 def key_table(

@@ -10,12 +10,16 @@ from mansard.charts.labels import (
     key_label,
     known,
     level_names,
+    main_path,
     printable,
     resource_label,
 )
 from mansard.charts.rows import share
 from mansard.model.analysis import Analysis, Group, Kernel
 from mansard.units import format_share, format_si
+
+#: Width from which the path with the most operations is shown.
+_WIDTH_FOR_PATH = 78
 
 #: Least letters of a name before a row takes two lines.
 _LEAST_NAME = 34
@@ -50,6 +54,8 @@ def group_lines(
         Column("eff.", 7, efficiency_label),
         Column("recov.", 7, _recoverable),
     ]
+    if width >= _WIDTH_FOR_PATH:
+        first.insert(0, Column("main path", 11, _main_path))
     place = len(str(len(groups)))
     one_line = place + 2 + _LEAST_NAME + _width([*first, *second], 2)
     if one_line <= width:
@@ -100,6 +106,11 @@ def _intensity(level: str) -> Column:
 def _recoverable(group: Group) -> str:
     # Above its roof nothing is known to be recoverable: the floor itself is in doubt.
     return "-" if above_roof(group) else format_si(known(group.recoverable_s), "s")
+
+
+def _main_path(group: Group) -> str:
+    path = main_path(group)
+    return "-" if path is None else printable(path, 11)
 
 
 def _name(group: Group, width: int) -> str:

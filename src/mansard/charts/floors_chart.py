@@ -56,7 +56,7 @@ def _draw_times(axes: Any, rows: Sequence[FloorRow]) -> None:
     longest = max((row.duration_s or 0 for row in rows), default=0) or 1
     axes.set_xlim(0, longest * 1.14)
     ticks = round_ticks(longest)
-    axes.set_xticks(ticks, [format_si(tick, "s") if tick else "0" for tick in ticks])
+    axes.set_xticks(ticks, [format_si(tick, "s", 2) if tick else "0" for tick in ticks])
     axes.set_xlabel("time on the GPU; filled: its floor", size=LABEL, color=INK)
     for place, row in enumerate(rows):
         colour, hatch = RESOURCE_STYLE.get(row.bound or "", ("#e8e8e8", ""))

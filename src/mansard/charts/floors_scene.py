@@ -13,6 +13,7 @@ from mansard.charts.labels import (
     bound_label,
     efficiency_label,
     known,
+    no_flop,
     origin_line,
     positive,
     printable,
@@ -109,15 +110,15 @@ def _row(number: int, kernel: Kernel, analysis: Analysis) -> FloorRow:
 
 
 def _remark(kernel: Kernel) -> str:
-    if kernel.flop != 0 or not kernel.flop_complete:
+    if not no_flop(kernel):
         return ""
     return "integer" if kernel.op_int else "no FLOP"
 
 
 def round_ticks(longest: float) -> list[float]:
-    """Return 4 to 9 round positions from 0 up to ``longest``."""
+    """Return 3 to 8 round positions from 0 up to ``longest``."""
     scale = decade_below(longest)
-    step = next(scale * part for part in (0.2, 0.5, 1, 2) if longest / (scale * part) < 9)
+    step = next(scale * part for part in (0.2, 0.5, 1, 2) if longest / (scale * part) < 7)
     # Through text, so that 3 x 0.1 is 0.3 and not 0.30000000000000004.
     return [float(f"{step * count:.6g}") for count in range(int(longest / step * 1.0001) + 1)]
 

@@ -114,7 +114,7 @@ def data_frame(points: Iterable[tuple[float, float]]) -> Frame:
     """Return axes around points, for charts without a machine."""
     found = list(points)
     if not found:
-        return Frame(0.01, 1e4, 10.0**9, 10.0**15)
+        return Frame(0.01, 10_000.0, 10.0**9, 10.0**15)
     xs, ys = zip(*found, strict=True)
     x_min, y_min = decade_below(min(xs)), decade_below(min(ys))
     return Frame(

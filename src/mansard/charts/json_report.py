@@ -177,6 +177,7 @@ def _floors(group: Group) -> dict[str, Any]:
         "recoverable_s": number(group.recoverable_s),
         "launches_above_roof": group.launches_above_roof,
         "untimed_launches": group.untimed_launches,
+        "partial_levels": list(group.partial_levels),
     }
 
 

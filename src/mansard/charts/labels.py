@@ -87,6 +87,17 @@ def efficiency_label(group: Group) -> str:
     return f"~{text.replace(' ', '')}" if is_tiny(group) and text != "-" else text
 
 
+def main_path(group: Group) -> str | None:
+    """Return the compute path with the most operations; None without known work."""
+    work = {path: count for path, flop in group.flop_by_path.items() if (count := positive(flop))}
+    return max(work, key=work.__getitem__, default=None)
+
+
+def no_flop(group: Group) -> bool:
+    """Tell whether none of a group's launches does floating-point work, as the analysis counts."""
+    return group.launches > 0 and group.zero_flop_launches == group.launches
+
+
 def is_tiny(group: Group) -> bool:
     """Tell whether a kernel's launches are too small to judge."""
     return isinstance(group, Kernel) and group.tiny

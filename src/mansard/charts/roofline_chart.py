@@ -10,6 +10,7 @@ from mansard.charts.canvas import (
     LABEL,
     LEVEL_STYLE,
     LINE,
+    PIPE_MARKERS,
     SOFT,
     TEXT,
     axes_at,
@@ -24,7 +25,7 @@ from mansard.charts.canvas import (
 from mansard.charts.frame import Frame, Roof
 from mansard.charts.labels import resource_label
 from mansard.charts.placement import Box, Mark, Slope, along_lines, spread
-from mansard.charts.scene import Point, RooflineScene, marker_area
+from mansard.charts.scene import Part, Point, RooflineScene, marker_area
 
 #: Size of the figure, and of its parts, in inches.
 SIZE = (12.6, 7.2)
@@ -52,6 +53,7 @@ def draw_roofline(figure: Any, scene: RooflineScene) -> None:
     log_axis(axes.yaxis, (frame.y_min, frame.y_max), "FLOP/s")
     axes.set_xlabel("arithmetic intensity (FLOP/byte of each level)", size=LABEL, color=INK)
     axes.set_ylabel("performance", size=LABEL, color=INK)
+    _parts(axes, scene.parts)
     marks = _marks(scene, size)
     # The markers of the longest kernels; the small ones of a large run may be covered.
     every_mark = [mark for members in marks.values() for mark in members][:_MOST_OBSTACLES]
@@ -66,7 +68,7 @@ def draw_roofline(figure: Any, scene: RooflineScene) -> None:
         texts=covered,
         size=size,
     )
-    _legend(axes, scene.levels)
+    _legend(axes, scene)
     if not scene.points:
         axes.text(
             0.5,
@@ -239,6 +241,29 @@ def draw_points(axes: Any, points: Sequence[Point], strong: Collection[int]) -> 
             )
 
 
+def _parts(axes: Any, parts: Sequence[Part]) -> None:
+    """Mark what each pipe did of kernels that use both: plus for tensor, cross for vector."""
+    kernels: dict[int, list[Part]] = {}
+    for part in parts:
+        kernels.setdefault(part.number, []).append(part)
+    pairs = [members for members in kernels.values() if len(members) == len(PIPE_MARKERS)]
+    links = [((one.x, one.y), (other.x, other.y)) for one, other in pairs]
+    draw_links(axes, links, SOFT, "dotted")
+    for pipe, marker in PIPE_MARKERS.items():
+        chosen = [part for part in parts if part.pipe == pipe]
+        if chosen:
+            axes.scatter(
+                [part.x for part in chosen],
+                [part.y for part in chosen],
+                s=16,
+                marker=marker,
+                color=SOFT,
+                linewidths=0.8,
+                clip_on=False,
+                zorder=3.5,
+            )
+
+
 def _marks(scene: RooflineScene, size: tuple[float, float]) -> dict[int, list[Mark]]:
     marks: dict[int, list[Mark]] = {}
     for point in scene.points:
@@ -248,15 +273,19 @@ def _marks(scene: RooflineScene, size: tuple[float, float]) -> dict[int, list[Ma
     return marks
 
 
-def _legend(axes: Any, levels: Sequence[str]) -> None:
+def _legend(axes: Any, scene: RooflineScene) -> None:
     """Explain the markers above the chart: shape is the level, area is the share of time."""
     handles, names = [], []
-    for level in levels:
+    for level in scene.levels:
         marker, colour = LEVEL_STYLE[level]
         handles.append(
             axes.scatter([], [], s=42, marker=marker, facecolors="none", edgecolors=colour)
         )
         names.append(resource_label(level))
+    for pipe, marker in PIPE_MARKERS.items():
+        if scene.parts:
+            handles.append(axes.scatter([], [], s=16, marker=marker, color=SOFT, linewidths=0.8))
+            names.append(f"{pipe} part")
     for part in (0.01, 0.1, 0.3):
         area = marker_area(part)
         handles.append(axes.scatter([], [], s=area, facecolors="none", edgecolors=SOFT))
@@ -270,7 +299,7 @@ def _legend(axes: Any, levels: Sequence[str]) -> None:
         frameon=False,
         fontsize=TEXT,
         handletextpad=0.4,
-        columnspacing=1.4,
+        columnspacing=1.2,
         borderaxespad=0,
         borderpad=0.2,
     )

@@ -11,6 +11,8 @@ from mansard.charts.labels import (
     count_text,
     efficiency_label,
     is_tiny,
+    known,
+    no_flop,
     origin_line,
     positive,
     printable,
@@ -18,7 +20,7 @@ from mansard.charts.labels import (
 )
 from mansard.charts.rows import share
 from mansard.model.analysis import Analysis, Kernel
-from mansard.model.paths import LEVELS
+from mansard.model.paths import FLOP_PATHS, LEVELS
 from mansard.units import format_share, format_si
 
 #: Kernels that get a number on the chart and a row of its key.
@@ -28,7 +30,12 @@ KEY_ROWS = 40
 _AREA_OF_ALL_TIME = 1000.0
 _LEAST_AREA = 10.0
 
-_NOTE_LIMIT = 220
+#: Pipes of a kernel, and the share of its FLOP below which the lesser one is not shown.
+PIPES = ("tensor", "vector")
+_LEAST_PART = 0.01
+
+#: Letters of a note.
+_NOTE_LIMIT = 450
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,6 +64,23 @@ class Point:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """What one pipe did of a kernel that uses both, at the outermost level of its bytes.
+
+    Attributes:
+        number: place of the kernel in the analysis, from 1.
+        pipe: ``tensor`` or ``vector``.
+        x: FLOP of the pipe / bytes.
+        y: FLOP of the pipe / time.
+    """
+
+    number: int
+    pipe: str
+    x: float
+    y: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class KeyRow:
     """One row of the table beside the chart."""
 
@@ -78,6 +102,7 @@ class RooflineScene:
         roofs: limits of the machine; empty without one.
         levels: memory levels with a point, from the SM outwards.
         points: longest kernel first.
+        parts: both pipes of the kernels of the key that use both, where inside the frame.
         rows: key of the numbered kernels.
         rest: placed kernels beyond the key, and their share of the time.
         notes: what cannot be seen on the chart and must be said.
@@ -90,6 +115,7 @@ class RooflineScene:
     roofs: tuple[Roof, ...]
     levels: tuple[str, ...]
     points: tuple[Point, ...]
+    parts: tuple[Part, ...]
     rows: tuple[KeyRow, ...]
     rest: tuple[int, float]
     notes: tuple[str, ...]
@@ -139,6 +165,9 @@ def roofline_scene(analysis: Analysis) -> RooflineScene:
         roofs=drawn,
         levels=tuple(level for level in LEVELS if level in present),
         points=tuple(points),
+        parts=tuple(
+            part for number, kernel in placed[:KEY_ROWS] for part in _parts(number, kernel, frame)
+        ),
         rows=tuple(key_row(number, kernel, analysis) for number, kernel in placed[:KEY_ROWS]),
         rest=(
             len(placed[KEY_ROWS:]),
@@ -161,6 +190,22 @@ def kernel_places(kernel: Kernel) -> list[tuple[str, float, float]]:
     return [
         (level, x, rate) for level in LEVELS if (x := positive(intensity.get(level))) is not None
     ]
+
+
+def _parts(number: int, kernel: Kernel, frame: Frame) -> list[Part]:
+    work = dict.fromkeys(PIPES, 0.0)
+    for path in FLOP_PATHS:
+        work[path.pipe] += known(kernel.flop_by_path.get(path.name)) or 0.0
+    if min(work.values()) < _LEAST_PART * sum(work.values()):
+        return []
+    _, outer, rate = kernel_places(kernel)[-1]
+    total = sum(work.values())
+    parts = []
+    for pipe, flop in work.items():
+        x, y = outer * flop / total, rate * flop / total
+        if frame.clamp(x, y) == (x, y):
+            parts.append(Part(number=number, pipe=pipe, x=x, y=y))
+    return parts
 
 
 def marker_area(part: float | None) -> float:
@@ -200,7 +245,7 @@ def absent_text(analysis: Analysis) -> list[str]:
     """Return sentences on the kernels that no FLOP axis can show, with their share of the time."""
     zero, unknown = [], []
     for kernel in analysis.kernels:
-        if kernel.flop == 0 and kernel.flop_complete:
+        if no_flop(kernel):
             zero.append(kernel)
         elif not kernel_places(kernel):
             unknown.append(kernel)
@@ -252,8 +297,8 @@ def _notes(analysis: Analysis, points: Sequence[Point], drawn: Sequence[Roof]) -
     if any(bound_label(kernel) == "?" for kernel in analysis.kernels):
         notes.append("Bound ?: a resource of the machine was not collected for this kernel.")
     if analysis.machine:
-        notes += [f"Roofs: {printable(text, 150)}" for text in analysis.machine.caveats[:2]]
-    return [printable(note, 2 * _NOTE_LIMIT) for note in notes]
+        notes += [f"Roofs: {printable(text, 400)}" for text in analysis.machine.caveats[:2]]
+    return [printable(note, _NOTE_LIMIT) for note in notes]
 
 
 def _outside_text(points: Sequence[Point]) -> str:

@@ -20,6 +20,7 @@ from mansard.charts.labels import (
     facts_text,
     is_tiny,
     known,
+    level_names,
     machine_facts,
     printable,
     resource_label,
@@ -97,7 +98,10 @@ class ReportView:
 
 
 def _wrapped(text: str, width: int, first: str = "", later: str = "") -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=later) or [first]
+    lines = textwrap.wrap(
+        text, width, initial_indent=first, subsequent_indent=later, break_on_hyphens=False
+    )
+    return lines or [first]
 
 
 def _table(
@@ -155,11 +159,17 @@ def _summary(analysis: Analysis) -> list[tuple[str, str]]:
     ]
     if totals.near_zero_flop_launches:
         near = _census(totals.near_zero_flop_launches, totals.near_zero_flop_duration_s, totals)
-        lines.append(("near zero", near + _limit(analysis, "near_zero_intensity", "FLOP/byte")))
+        limit = analysis.options.get("near_zero_intensity")
+        if isinstance(limit, int | float):
+            near += f", below {limit:g} FLOP/byte"
+        lines.append(("near zero", near))
     if totals.short_launches:
         part = format_share(quotient(totals.short_launches, totals.launches))
         short = f"{count_text(totals.short_launches, 'launch')} ({part})"
-        lines.append(("short", short + _limit(analysis, "short_launch_s", "s")))
+        limit = analysis.options.get("short_launch_s")
+        if isinstance(limit, int | float):
+            short += f", below {format_si(limit, 's')}"
+        lines.append(("short", short))
     if totals.untimed_launches:
         lines.append(("no time", f"{count_text(totals.untimed_launches, 'launch')}, so no rate"))
     if analysis.machine is not None:
@@ -171,11 +181,6 @@ def _summary(analysis: Analysis) -> list[tuple[str, str]]:
     if len(analysis.ranks) > 1:
         lines.append(("ranks", str(len(analysis.ranks))))
     return lines
-
-
-def _limit(analysis: Analysis, option: str, unit: str) -> str:
-    value = analysis.options.get(option)
-    return f", below {format_si(value, unit)}" if isinstance(value, int | float) else ""
 
 
 def _precision_mix(analysis: Analysis) -> str:
@@ -195,11 +200,10 @@ def _precision_mix(analysis: Analysis) -> str:
 
 
 def _by_level(totals: Group) -> str:
-    parts = []
-    for level in RESOURCES:
-        if level in totals.bytes_by_level:
-            moved = format_si(totals.bytes_by_level[level], "B")
-            parts.append(f"{resource_label(level)} {moved}")
+    parts = [
+        f"{resource_label(level)} {format_si(totals.bytes_by_level.get(level), 'B')}"
+        for level in level_names([totals])
+    ]
     return ", ".join(parts) or "-"
 
 
@@ -227,7 +231,8 @@ def _notes(analysis: Analysis, shown: Sequence[Group]) -> list[str]:
     if any(is_tiny(group) for group in shown):
         notes.append("~: launches too small to judge; starting them counts more than their work.")
     above = analysis.totals.launches_above_roof
-    if above or any(above_roof(group) for group in shown):
+    told = any(notice.code == "above-roof" for notice in analysis.notices)
+    if not told and (above or any(above_roof(group) for group in shown)):
         what = f"{count_text(above, 'launch')} faster than the roof" if above else "> roof"
         notes.append(f"{what}: something is wrong. Look at: {ABOVE_ROOF_CAUSES}.")
     return ["", *notes] if notes else []

@@ -58,8 +58,8 @@ def draw_time(figure: Any, scene: TimeScene) -> None:
     obstacles = []
     for point in scene.points[:_MOST_OBSTACLES]:
         if point.flop_s > 0:
-            for place in (point.reached, (point.byte_s, point.flop_s)):
-                x, y = frame.fraction(*frame.clamp(*place))
+            for place in reversed(point.ends(frame)):
+                x, y = frame.fraction(*place)
                 mark = Mark(x * size[0], y * size[1], math.sqrt(point.area) / 2)
                 marks.setdefault(point.number, []).append(mark)
                 obstacles.append(mark.box)
@@ -160,22 +160,18 @@ def _bytes_axis(axes: Any, scene: TimeScene) -> None:
 
 def _points(axes: Any, strip: Any, scene: TimeScene) -> None:
     marker, colour = LEVEL_STYLE[scene.level]
-    clamp = scene.frame.clamp
     for on_strip, panel in ((False, axes), (True, strip)):
         chosen = [point for point in scene.points if (point.flop_s == 0) == on_strip]
         if not chosen:
             continue
-        # On the strip height has no meaning: all stand at its middle.
-        middle = 10**0.5
-        best, real = [], []
-        for point in chosen:
-            x, y = point.reached
-            best.append(
-                (max(point.byte_s, scene.frame.x_min), middle)
-                if on_strip
-                else clamp(point.byte_s, point.flop_s)
-            )
-            real.append((x, middle) if on_strip else clamp(x, y))
+        if on_strip:
+            # On the strip height has no meaning: all stand at its middle.
+            low, middle = scene.frame.x_min, 10**0.5
+            best = [(max(point.byte_s, low), middle) for point in chosen]
+            real = [(max(point.measured_s, low), middle) for point in chosen]
+        else:
+            best = [point.ends(scene.frame)[0] for point in chosen]
+            real = [point.ends(scene.frame)[1] for point in chosen]
         draw_links(panel, list(zip(best, real, strict=True)), SOFT)
         areas = [min(point.area, 250) if on_strip else point.area for point in chosen]
         panel.scatter(

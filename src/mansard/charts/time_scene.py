@@ -44,6 +44,15 @@ class TimePoint:
         factor = self.measured_s / max(self.byte_s, self.flop_s)
         return self.byte_s * factor, self.flop_s * factor
 
+    def ends(self, frame: Frame) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return both markers as drawn: least time and measured time, inside the frame.
+
+        A least time below the axes moves along its line of equal intensity to the edge.
+        """
+        to_edge = max(frame.x_min / self.byte_s, frame.y_min / self.flop_s, 1.0)
+        best = frame.clamp(self.byte_s * to_edge, self.flop_s * to_edge)
+        return best, frame.clamp(*self.reached)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TimeScene:
@@ -136,7 +145,7 @@ def _frame(points: Sequence[TimePoint], launch_s: float | None) -> Frame:
     xs = [x for x, _ in ends] + ([launch_s] if launch_s else [])
     ys = [y for _, y in ends if y > 0] + ([launch_s] if launch_s else [])
     if not xs or not ys:
-        return Frame(1e-3, 10, 1e-3, 10)
+        return Frame(0.001, 10.0, 0.001, 10.0)
     # The same decades on both axes to the right; work far below a launch needs no room.
     high = decade_above(max([*xs, *ys]) * 1.5)
     x_low = max(decade_below(min(xs)), high / 10**7)

@@ -27,7 +27,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[  # noqa: ARG001  (handled by its callback)
+    version: Annotated[
         bool,
         typer.Option(
             "--version", callback=_print_version, is_eager=True, help="Show the version and stop."

@@ -75,17 +75,15 @@ def report(
 
     Takes any input that Mansard reads. Exit code 3 means that a part could not be read.
     """
+    from mansard import readers
     from mansard.analysis import AnalysisOptions, analyze
     from mansard.cli.write import write_report
-    from mansard.readers import ImportOptions, open
     from mansard.store.choose_machine import machine_for
 
-    run = open(
-        *sources,
-        options=ImportOptions(
-            counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
-        ),
+    options = readers.ImportOptions(
+        counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
     )
+    run = readers.open(*sources, options=options)
     chosen, told = machine_for(run, machine)
     analysis = analyze(
         run,

@@ -165,17 +165,19 @@ def _torch_ranges(nvtx: Any, name: str, steps: Steps) -> Iterator[None]:
     pushed: list[str] = []
     started: set[int] = set()
 
-    def push(message: str) -> None:
-        pushed.append(message)
-        if message == name:
-            steps.begin_step()
-
     def pop() -> None:
         if pushed and pushed.pop() == name:
             steps.end_step()
 
     def around_push(old: Callable[..., Any]) -> Callable[..., Any]:
-        return functools.wraps(old)(lambda message, *rest: (old(message, *rest), push(message))[0])
+        def push(message: str) -> Any:
+            result = old(message)
+            pushed.append(message)
+            if message == name:
+                steps.begin_step()
+            return result
+
+        return functools.wraps(old)(push)
 
     def around_start(old: Callable[..., Any]) -> Callable[..., Any]:
         def start(message: str) -> Any:

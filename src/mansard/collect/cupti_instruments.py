@@ -30,7 +30,7 @@ _TRACED = (
 _MOST_IMAGE_BYTES = 1 << 30
 #: Ranges that fit beside those expected, so that a longer iteration is noticed and not cut.
 _SPARE_RANGES = 32
-_MOST_SEGMENTS = 256
+_SPARE_SEGMENTS = 4
 
 
 class CuptiInstruments:
@@ -104,6 +104,19 @@ class CuptiInstruments:
             end_ns=end,
         )
 
+    def rehearse(self) -> None:
+        """Start and stop the counters once, so that a refusal comes early."""
+        for device in range(self._driver.device_count):
+            if self._driver.is_active(device):
+                one = self.usable((device,))[:1]
+                # Other failures come again where they matter, and are handled there.
+                with (
+                    contextlib.suppress(CollectError),
+                    contextlib.closing(self._count(one, RangeMode.NAMED, {device: 1})) as counting,
+                ):
+                    counting.start()
+                    counting.stop()
+
     def usable(self, devices: Sequence[int]) -> tuple[str, ...]:
         """Counters that were asked for and that these GPUs have."""
         chips = {self.chip(device) for device in devices}
@@ -144,9 +157,10 @@ class CuptiInstruments:
         most = {device: count + _SPARE_RANGES for device, count in kernels.items()}
         return self._count(counters, RangeMode.KERNEL, most)
 
-    def count_ranges(self, counters: Sequence[str], devices: Sequence[int]) -> "_CuptiCounting":
-        """Count all that runs between ``enter`` and ``leave``."""
-        return self._count(counters, RangeMode.NAMED, dict.fromkeys(devices, _MOST_SEGMENTS))
+    def count_ranges(self, counters: Sequence[str], ranges: Mapping[int, int]) -> "_CuptiCounting":
+        """Count what runs between ``enter`` and ``leave``."""
+        most = {device: count + _SPARE_SEGMENTS for device, count in ranges.items()}
+        return self._count(counters, RangeMode.NAMED, most)
 
     def wait(self) -> None:
         """Wait until every GPU in use has done what was submitted."""

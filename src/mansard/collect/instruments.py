@@ -73,6 +73,9 @@ class Instruments(Protocol):
     def stop_trace(self) -> Trace:
         """Wait for the GPUs, end the record and give it."""
 
+    def rehearse(self) -> None:
+        """Start and stop the counters once, so that a refusal comes early."""
+
     def usable(self, devices: Sequence[int]) -> tuple[str, ...]:
         """Counters that were asked for and that these GPUs have."""
 
@@ -85,8 +88,8 @@ class Instruments(Protocol):
     def count_kernels(self, counters: Sequence[str], kernels: Mapping[int, int]) -> Counting:
         """Count each kernel apart; ``kernels`` says how many each GPU will run."""
 
-    def count_ranges(self, counters: Sequence[str], devices: Sequence[int]) -> Counting:
-        """Count all that runs between ``enter`` and ``leave``."""
+    def count_ranges(self, counters: Sequence[str], ranges: Mapping[int, int]) -> Counting:
+        """Count what runs between ``enter`` and ``leave``; ``ranges`` is how many, by GPU."""
 
     def close(self) -> None:
         """Leave everything as it was; may be called again."""

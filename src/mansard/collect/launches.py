@@ -90,14 +90,45 @@ def in_launch_order(launches: Iterable[Launch]) -> tuple[Launch, ...]:
     return tuple(sorted(launches, key=lambda launch: (launch.correlation, launch.start_ns)))
 
 
-def without_repeats(launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    """One record a call: CUPTI reports kernels twice while its counters are on."""
+def by_call(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """One record a call; nodes of a graph share the call, so their start tells them apart."""
     kept: dict[tuple[int, int, int], Launch] = {}
     for launch in launches:
-        # Nodes of a graph share the call, so their start tells them apart.
         start = launch.start_ns if launch.graph else 0
         kept.setdefault((launch.correlation, launch.device, start), launch)
     return tuple(kept.values())
+
+
+def with_known_call(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Those whose call is known, one record a call."""
+    return by_call([launch for launch in launches if launch.correlation])
+
+
+def without_overlaps(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Without records of the same kernel at the same time on one stream: it ran once."""
+    kept: list[Launch] = []
+    last: dict[tuple[int, int], Launch] = {}
+    for launch in sorted(launches, key=lambda each: each.start_ns):
+        place = (launch.device, launch.stream)
+        before = last.get(place)
+        if (
+            before is not None
+            and before.identity == launch.identity
+            and launch.start_ns < before.end_ns
+        ):
+            continue
+        last[place] = launch
+        kept.append(launch)
+    return tuple(kept)
+
+
+def without_doubles(launches: Sequence[Launch]) -> tuple[Launch, ...]:
+    """Every second record, where each launch has exactly two, one after the other."""
+    ordered = sorted(launches, key=lambda each: each.start_ns)
+    pairs = list(zip(ordered[::2], ordered[1::2], strict=False))
+    if len(ordered) % 2 or any(one.identity != other.identity for one, other in pairs):
+        return tuple(launches)
+    return tuple(one for one, _ in pairs)
 
 
 def busy_ns(launches: Iterable[Launch]) -> int:
@@ -133,6 +164,17 @@ def difference(expected: Sequence[Launch], found: Sequence[Launch]) -> str | Non
             f"launch {first}, {_shown(longer[first])}, is in the {which} alone"
         )
     return None
+
+
+def difference_while_counting(expected: Sequence[Launch], found: Sequence[Launch]) -> str | None:
+    """Where an iteration under the counters differs; None when it launched the same.
+
+    CUPTI reports kernels more than once while its counters are on. Each way of cleaning takes
+    away repeats only, and what is left must be exactly the traced iteration.
+    """
+    ways = (by_call, with_known_call, without_overlaps, without_doubles)
+    told = [difference(expected, clean(found)) for clean in ways]
+    return None if None in told else f"{told[0]} ({len(found)} records)"
 
 
 def check_complete(trace: Trace) -> None:

@@ -6,13 +6,20 @@ other, and a mismatch is a loop. It knows no GPU: ``Instruments`` does.
 """
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import TypeVar
 
 from mansard.collect import plan
 from mansard.collect.instruments import CountedRanges, Counting, Instruments, Level
-from mansard.collect.launches import Launch, Trace, check_complete, difference
+from mansard.collect.launches import (
+    Launch,
+    Trace,
+    check_complete,
+    difference,
+    difference_while_counting,
+)
 from mansard.collect.plan import Counted
 from mansard.collect.recording import (
     Namer,
@@ -62,6 +69,9 @@ class Collection:
         """Warm up, then record step by step."""
         for _ in range(self.options.warmup):
             yield from self._iteration(_nothing, _nothing)
+        if self.options.level is not Level.TRACE:
+            # The first start of counters is slow, and may be refused: better now than in a pass.
+            self.instruments.rehearse()
         failures = 0
         while len(self.recording.steps) < self.options.steps:
             trace = yield from self._timed("trace", self._trace())
@@ -108,13 +118,16 @@ class Collection:
             if step.operators and difference(step.trace.kernels, trace.kernels) is None:
                 return step.operators
 
+        # PyTorch's profiler takes CUPTI's buffers for itself when it starts: ours must come last.
         def start() -> None:
-            self.instruments.start_trace()
             namer.start()
+            self.instruments.start_trace()
 
         def stop() -> Trace:
-            namer.stop()
-            return self.instruments.stop_trace()
+            try:
+                return self.instruments.stop_trace()
+            finally:
+                namer.stop()
 
         named = yield from self._timed("operators", self._iteration(start, stop))
         if difference(trace.kernels, named.kernels) is not None:
@@ -131,7 +144,8 @@ class Collection:
 
     def _survey(self, counters: Sequence[str], trace: Trace) -> _Steps[None]:
         """Count the whole step as one range: cheap, and it tells what is worth the dear way."""
-        counting = self.instruments.count_ranges(counters, trace.devices)
+        whole = dict.fromkeys(trace.devices, 1)
+        counting = self.instruments.count_ranges(counters, whole)
         ranges = yield from self._passes(counting, trace, named=True)
         self.recording.survey = {
             device: {
@@ -161,20 +175,16 @@ class Collection:
     def _count_segments(
         self, counters: Sequence[str], trace: Trace
     ) -> _Steps[Mapping[int, Counted]]:
-        counting = self.instruments.count_ranges(counters, trace.devices)
+        expected = len(trace.splits) + 1
+        most = dict.fromkeys(trace.devices, expected)
+        counting = self.instruments.count_ranges(counters, most)
         self.recording.passes = self.instruments.passes(counters)
         self.watch.on_split = counting.enter
         try:
             ranges = yield from self._passes(counting, trace, named=True)
         finally:
             self.watch.on_split = None
-        expected = len(trace.splits) + 1
-        for found in ranges.values():
-            if len(found.names) != expected:
-                raise _IterationsDiffer(
-                    f"it went through {len(found.names)} phases, the traced one through {expected}"
-                )
-        return {device: found.counted for device, found in ranges.items()}
+        return {device: _by_segment(found, expected) for device, found in ranges.items()}
 
     def _passes(
         self, counting: Counting, trace: Trace, *, named: bool = False
@@ -212,7 +222,7 @@ class Collection:
                 "the number of launches alone",
             )
         for device, kernels in found.items():
-            told = difference(trace.kernels_on(device), kernels)
+            told = difference_while_counting(trace.kernels_on(device), kernels)
             if told is not None:
                 raise _IterationsDiffer(told)
 
@@ -270,6 +280,18 @@ class Collection:
 
 def _nothing() -> None:
     """A warm-up iteration starts and stops nothing."""
+
+
+def _by_segment(found: CountedRanges, expected: int) -> Counted:
+    """Counters of the segments in order; one in which nothing ran may be missing: all unknown."""
+    rows = dict(zip(found.names, found.counted.rows, strict=True))
+    if any(int(name) >= expected for name in rows):
+        raise _IterationsDiffer(
+            f"it went through more phases than the {expected} of the traced one"
+        )
+    unknown = (math.nan,) * len(found.counted.counters)
+    ordered = tuple(rows.get(str(place), unknown) for place in range(expected))
+    return Counted(found.counted.counters, ordered)
 
 
 def _in_trace_order(ranges: Mapping[int, CountedRanges], trace: Trace) -> Counted:

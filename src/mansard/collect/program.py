@@ -35,9 +35,9 @@ class ProgramOptions:
         then: whether the program goes on or is stopped when all is collected.
     """
 
-    procedure: ProcedureOptions = ProcedureOptions()
+    procedure: ProcedureOptions = dataclasses.field(default_factory=ProcedureOptions)
     phases: PhaseRule = PhaseRule.AUTO
-    iterations_by: Rule = Rule("optimizer")
+    iterations_by: Rule = dataclasses.field(default_factory=lambda: Rule("optimizer"))
     columns: Sequence[str] | None = None
     then: Literal["continue", "stop"] = "continue"
 

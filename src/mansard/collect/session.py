@@ -166,8 +166,8 @@ class Profile:
         if trace is None:
             if self.failure is None:
                 self.failure = CollectError(
-                    f"nothing was recorded: {recording.iterations} iterations ran and the first "
-                    f"one after the warm-up did not end. Each needs 'with p.step():'",
+                    f"nothing was recorded: {recording.iterations} iterations ended, all of them "
+                    "warm-up. Let more run, each inside 'with p.step():', or lower the warm-up",
                     slug="no-steps",
                 )
                 self._say(str(self.failure))

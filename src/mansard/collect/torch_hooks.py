@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -31,7 +32,8 @@ class TorchHooks:
 
     def install(self) -> None:
         """Begin to listen."""
-        optimizer = self._torch.optim.optimizer
+        # The package deletes the attribute of the same name, so it is looked up as a module.
+        optimizer = importlib.import_module("torch.optim.optimizer")
         before = optimizer.register_optimizer_step_pre_hook(self._before_step)
         after = optimizer.register_optimizer_step_post_hook(self._after_step)
         self._undo.callback(before.remove)

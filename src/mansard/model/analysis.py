@@ -42,6 +42,7 @@ class Group:
         untimed_launches: launches without a duration: no rate can be given, and the floors
             leave them out.
         partial_levels: levels whose bytes are unknown on some launches: no intensity there.
+        sm_clock_hz: mean SM clock over the launches that have one.
     """
 
     key: str | None
@@ -64,6 +65,7 @@ class Group:
     launches_above_roof: int = 0
     untimed_launches: int = 0
     partial_levels: tuple[str, ...] = ()
+    sm_clock_hz: float | None = None
 
     @property
     def flop_per_s(self) -> float | None:
@@ -103,6 +105,9 @@ class Kernel(Group):
         duration_max_s: longest launch.
         tiny: its launches are so short, or move so little, that intensity and efficiency say
             more of starting a kernel than of its work.
+        idle_sm_launches: launches with fewer blocks than the GPU has SMs; None where grid or
+            number of SMs are unknown.
+        idle_sm_s: their time, each times the share of the SMs that got no block.
     """
 
     short_name: str
@@ -111,6 +116,33 @@ class Kernel(Group):
     duration_min_s: float | None = None
     duration_max_s: float | None = None
     tiny: bool = False
+    idle_sm_launches: int | None = None
+    idle_sm_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """How steps of a run passed on the GPU, from the start times of their launches.
+
+    Times are sums over all (rank, GPU, step) that were looked at.
+
+    Attributes:
+        steps: number of (rank, GPU, step).
+        elapsed_s: from the first start to the last end.
+        busy_s: time in which at least one launch ran.
+        gaps: stretches in between in which nothing ran.
+        longest_gap_s: the longest of them; 0 where there is none.
+        longest_gap_before: key of the kernel that ended it.
+        collective_only_s: time in which nothing but collectives ran.
+    """
+
+    steps: int
+    elapsed_s: float
+    busy_s: float
+    gaps: int
+    longest_gap_s: float
+    longest_gap_before: str | None
+    collective_only_s: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,6 +160,7 @@ class Analysis:
         kernels: by name, longest first.
         notices: everything the user must know.
         options: settings of the analysis that change numbers (time rule, names, weights).
+        timeline: how the steps passed; None where start times were not recorded.
     """
 
     label: str
@@ -140,6 +173,7 @@ class Analysis:
     kernels: tuple[Kernel, ...]
     notices: tuple[Notice, ...]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    timeline: Timeline | None = None
 
 
 def quotient(numerator: float | None, denominator: float | None) -> float | None:

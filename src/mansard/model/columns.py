@@ -40,6 +40,11 @@ IDENTITY_COLUMNS = (
     Column("start_s", "DOUBLE", "start, in s since the first launch of the run"),
     Column("duration_s", "DOUBLE", "time on the GPU, in s"),
     Column("sm_clock_hz", "DOUBLE", "mean SM clock while it ran, in Hz"),
+    Column(
+        "counters_from",
+        "VARCHAR",
+        "measured: counted on this launch; inferred: on another with the same kernel and shape",
+    ),
 )
 
 WORK_COLUMNS = tuple(

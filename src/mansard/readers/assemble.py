@@ -171,9 +171,11 @@ def _select(
         if column.name in present:
             value = f"coalesce({name}, {value})"
         columns.append(f"{value} AS {name}")
-    for counter in capture.counters:
-        if any(fnmatch.fnmatchcase(counter, pattern) for pattern in options.keep):
-            columns.append(identifier(COUNTER_PREFIX + counter))
+    columns.extend(
+        identifier(COUNTER_PREFIX + counter)
+        for counter in capture.counters
+        if any(fnmatch.fnmatchcase(counter, pattern) for pattern in options.keep)
+    )
     return f"SELECT {', '.join(columns)} FROM {identifier(capture.table)}"
 
 
@@ -187,8 +189,8 @@ def _distinct_processes(captures: Sequence[Capture], connection: "DuckDBPyConnec
         for index, capture in enumerate(captures)
     )
     row = connection.execute(
-        f"SELECT count(rank), count(DISTINCT (host, process)), count(DISTINCT part), count(process) "
-        f"FROM ({union})"
+        "SELECT count(rank), count(DISTINCT (host, process)), count(DISTINCT part), "
+        f"count(process) FROM ({union})"
     ).fetchone()
     if row is None:
         return False

@@ -34,17 +34,17 @@ def sniff(path: Path) -> FileKind:
     try:
         with path.open("rb") as raw:
             head = raw.read(4)
-        if not head:
-            raise InputError(f"{path} is empty: nothing was recorded, or the copy was cut short")
-        if head == b"PAR1":
-            return FileKind.RUN
-        with open_decompressed(path) as stream:
-            content = stream.read(_LOOK_BYTES)
-    except InputError:
-        raise
+        content = head if head in (b"", b"PAR1") else _beginning(path)
     except (OSError, EOFError, lzma.LZMAError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
+    if not content:
+        raise InputError(f"{path} is empty: nothing was recorded, or the copy was cut short")
     return sniff_bytes(content)
+
+
+def _beginning(path: Path) -> bytes:
+    with open_decompressed(path) as stream:
+        return stream.read(_LOOK_BYTES)
 
 
 def sniff_bytes(content: bytes) -> FileKind:

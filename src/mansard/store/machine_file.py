@@ -2,6 +2,7 @@
 
 import importlib.resources
 import math
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 import msgspec
@@ -75,7 +76,7 @@ def save_machine(machine: Machine, path: Path) -> None:
         part.write_bytes(text + b"\n")
 
 
-def _folder() -> importlib.resources.abc.Traversable:
+def _folder() -> Traversable:
     return importlib.resources.files("mansard") / "machines"
 
 

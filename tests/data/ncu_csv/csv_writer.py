@@ -78,7 +78,5 @@ def wide_page(launches, units, titles=IDENTITY):
     return (
         line((*titles, *metrics))
         + line((*("" for _ in titles), *units.values()))
-        + "".join(
-            line(row.get(title, "") for title in (*titles, *metrics)) for row in launches
-        )
+        + "".join(line(row.get(title, "") for title in (*titles, *metrics)) for row in launches)
     )

@@ -29,8 +29,8 @@ FACTS = (
 
 
 def pages(name):
-    text = gzip.open(HERE / name, "rt", encoding="utf-8", newline="").read()
-    lines = text.splitlines(keepends=True)
+    with gzip.open(HERE / name, "rt", encoding="utf-8", newline="") as file:
+        lines = file.readlines()
     start = next(i for i, line in enumerate(lines) if line.startswith('"ID"'))
     header, *rows = csv.reader(lines[start:])
     return header, rows
@@ -55,9 +55,7 @@ def wide(name, metrics=METRICS + FACTS):
 def long():
     header, rows = pages("zoo.details.csv.gz")
     kept = [
-        row
-        for row in rows
-        if row[0] in LAUNCHES and row[header.index("Metric Name")] in METRICS
+        row for row in rows if row[0] in LAUNCHES and row[header.index("Metric Name")] in METRICS
     ]
     return [header, *kept]
 
@@ -107,7 +105,13 @@ def main():
         [header, *sorted(rows, key=lambda row: row[header.index("Metric Name")])]
     )
     # The header of 2024 and later, with rows of rules that have no metric.
-    rule = ["Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup"]
+    rule = [
+        "Rule Name",
+        "Rule Type",
+        "Rule Description",
+        "Estimated Speedup Type",
+        "Estimated Speedup",
+    ]
     ruled = [header + rule]
     for row in rows:
         ruled.append([*row, "", "", "", "", ""])
@@ -135,9 +139,7 @@ def main():
         with (HERE / name).open("w", encoding="utf-8", newline="") as file:
             file.write(text)
     (HERE / "byte-order-mark.csv").write_bytes(b"\xef\xbb\xbf" + write["raw.csv"].encode())
-    (HERE / "powershell.csv").write_bytes(
-        write["raw.csv"].replace("\n", "\r\n").encode("utf-16")
-    )
+    (HERE / "powershell.csv").write_bytes(write["raw.csv"].replace("\n", "\r\n").encode("utf-16"))
     (HERE / "windows.csv").write_bytes(write["raw.csv"].replace("\n", "\r\n").encode())
     (HERE / "raw.csv.gz").write_bytes(gzip.compress(write["raw.csv"].encode(), mtime=0))
 

@@ -1,6 +1,6 @@
 """Runs and machines small enough to work out by hand."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,49 +11,50 @@ from mansard.model.columns import RUN_COLUMNS
 from mansard.model.machine import Ceiling, Machine
 from mansard.model.provenance import Provenance
 from mansard.model.run import Run
-from mansard.store import open_run, write_run
+from mansard.store import write_run
 
-#: Every FLOP path of a chip that has all of them, counted and zero: nothing is missing.
+#: Every path and level of a chip that tells all of them apart, counted and zero.
 NOTHING = {
     column.name: 0.0
     for column in RUN_COLUMNS
     if column.name.startswith(("flop_", "op_", "bytes_"))
-    and not column.name.endswith(("_read", "_write"))
+    and not column.name.endswith(("_read", "_write", "_fp4_fp6_fp8"))
 }
 
 
-def write(rows: Sequence[dict[str, Any]], path: Path, provenance: Provenance | None = None) -> None:
-    """Write launches given as dictionaries; columns that are not given are null."""
+@pytest.fixture(scope="session")
+def write_rows() -> Iterator[Callable[..., None]]:
+    """Write launches given as dictionaries to a run file; columns not given are null."""
     types = {column.name: column.sql_type for column in RUN_COLUMNS}
-    columns = list(dict.fromkeys(name for row in rows for name in row)) or ["name"]
-    selected = ", ".join(
-        f"unnest(${number}::{types[name]}[]) AS {name}"
-        for number, name in enumerate(columns, start=1)
-    )
     with engine.connect(threads=1) as connection:
-        connection.execute(
-            f"CREATE TEMP TABLE rows AS SELECT {selected}",
-            [[row.get(name) for row in rows] for name in columns],
-        )
-        write_run(connection, "SELECT * FROM rows", provenance or Provenance(), path)
+
+        def write(
+            rows: Sequence[dict[str, Any]], path: Path, provenance: Provenance | None = None
+        ) -> None:
+            columns = list(dict.fromkeys(name for row in rows for name in row)) or ["name"]
+            selected = ", ".join(
+                f"unnest(${number}::{types[name]}[]) AS {name}"
+                for number, name in enumerate(columns, start=1)
+            )
+            connection.execute(
+                f"CREATE OR REPLACE TEMP TABLE rows AS SELECT {selected}",
+                [[row.get(name) for row in rows] for name in columns],
+            )
+            write_run(connection, "SELECT * FROM rows", provenance or Provenance(), path)
+
+        yield write
 
 
 @pytest.fixture
-def make_run(tmp_path: Path) -> Callable[..., Run]:
-    """Write launches and open them as a run."""
+def make_run(tmp_path: Path, write_rows: Callable[..., None]) -> Callable[..., Run]:
+    """Make a run of one file out of launches."""
 
     def make(*rows: dict[str, Any], provenance: Provenance | None = None) -> Run:
         path = tmp_path / "run.parquet"
-        write(rows, path, provenance)
-        return open_run(path)
+        write_rows(rows, path, provenance)
+        return Run(files=(path,), provenance=(provenance or Provenance(),), label="run")
 
     return make
-
-
-@pytest.fixture
-def write_rows() -> Callable[..., None]:
-    """Write launches to a file of a given name."""
-    return write
 
 
 @pytest.fixture

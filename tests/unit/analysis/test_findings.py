@@ -55,23 +55,30 @@ class TestMissing:
     def test_paths(self, make_run, clean):
         missing = {"flop_vector_fp64": ("dadd", "dmul", "dfma")}
         run = make_run(clean | {"flop_vector_fp64": None}, provenance=Provenance(missing=missing))
-        text = message(analyze(run), "flop-incomplete")
+        text = message(analyze(run), "vector-not-collected")
         assert "vector fp64 not counted" in text
         assert "collect dadd, dmul, dfma" in text
 
     def test_all_flop(self, make_run):
-        run = make_run({"name": "k", "duration_s": 1, "bytes_dram": 1})
-        assert "flop-not-collected" in codes(analyze(run))
-        assert "unknown, not 0" in message(analyze(run), "flop-not-collected")
+        analysis = analyze(make_run({"name": "k", "duration_s": 1, "bytes_dram": 1}))
+        assert {"flop-unknown", "vector-not-collected", "tensor-not-collected"} <= set(
+            codes(analysis)
+        )
+        assert "unknown, not 0" in message(analysis, "flop-unknown")
 
     def test_tensor_work_by_its_name(self, make_run, clean):
-        lacking = clean | {key: None for key in clean if key.startswith("flop_tensor")}
-        gemm = lacking | {"name": "ampere_fp16_s16816gemm_fp16_128x128"}
-        text = message(analyze(make_run(gemm)), "tensor-not-collected")
+        gemm = clean | {"name": "ampere_fp16_s16816gemm_fp16_128x128"}
+        uncounted = {key: None for key in clean if key.startswith("flop_tensor")}
+        text = message(analyze(make_run(gemm | uncounted)), "tensor-work-unseen")
         assert "ampere_fp16_s16816gemm_fp16_128x128" in text
-        assert "tensor-not-collected" not in codes(analyze(make_run(lacking)))
-        counted = clean | {"name": "ampere_fp16_s16816gemm_fp16_128x128"}
-        assert "tensor-not-collected" not in codes(analyze(make_run(counted)))
+        assert "tensor-work-unseen" not in codes(analyze(make_run(clean | uncounted)))
+        assert "tensor-work-unseen" not in codes(analyze(make_run(gemm)))
+
+    def test_tensor_work_of_the_type_that_was_not_counted(self, make_run, clean):
+        gemm = clean | {"name": "nvjet_qqtst_128x128", "flop_tensor_fp8": None}
+        assert "tensor-work-unseen" in codes(analyze(make_run(clean, gemm)))
+        seen = gemm | {"flop_tensor_bf16": 1e9}
+        assert "tensor-work-unseen" not in codes(analyze(make_run(clean, seen)))
 
     @pytest.mark.parametrize("level", ["l1", "l2", "dram"])
     def test_levels(self, make_run, clean, level):
@@ -92,9 +99,9 @@ class TestMissing:
 
     def test_durations(self, make_run, clean):
         untimed = clean | {"duration_s": None}
-        assert codes(analyze(make_run(untimed))) == ["duration-not-collected"]
+        assert codes(analyze(make_run(untimed))) == ["time-not-collected"]
         some = analyze(make_run(untimed, clean))
-        assert "1 of 2 launches" in message(some, "duration-not-collected")
+        assert "1 of 2 launches" in message(some, "time-not-collected")
 
     def test_clocks_for_the_paper_rule(self, make_run, clean):
         run = make_run(clean | {"sm_clock_hz": None})

@@ -197,6 +197,30 @@ class TestUnknown:
         )
         assert only(analyze(run, machine)).bound == "dram"
 
+    def test_a_type_unknown_on_one_launch_may_be_what_bounds_it(self, make_run, machine, nothing):
+        # As a counter table gives it: 0 where no tensor instruction ran, else unknown.
+        add = nothing | {"name": "add", "duration_s": 1, "bytes_dram": 1e6}
+        gemm = add | {"name": "gemm", "flop_tensor_fp16": None}
+        found = {k.key: k for k in analyze(make_run(add, gemm), machine).kernels}
+        assert found["add"].bound == "dram"
+        assert found["gemm"].bound == "unknown among dram, tensor"
+        assert found["gemm"].flop is None
+        assert found["gemm"].zero_flop_launches is None
+
+    @pytest.mark.parametrize("column", ["flop_tensor_fp8", "op_tensor_int4"])
+    def test_a_type_without_a_roof_or_use_is_not_suspected(
+        self, make_run, machine, nothing, column
+    ):
+        int4 = Ceiling(kind="compute", value=1e12, unit="flop/s", path="tensor int4")
+        roofs = msgspec.structs.replace(machine, ceilings=(*machine.ceilings, int4))
+        add = nothing | {"name": "k", "duration_s": 1, "bytes_dram": 1e6}
+        assert only(analyze(make_run(add, add | {column: None}), roofs)).bound == "dram"
+
+    def test_a_type_counted_nowhere_is_taken_as_unused(self, make_run, machine, nothing):
+        row = nothing | {"name": "k", "duration_s": 1, "bytes_dram": 1e6, "flop_vector_fp64": None}
+        kernel = only(analyze(make_run(row), machine))
+        assert (kernel.bound, kernel.flop, kernel.flop_complete) == ("dram", 0, False)
+
     def test_a_level_without_a_roof_is_no_resource(self, make_run, machine, nothing):
         run = make_run(
             nothing | {"name": "k", "duration_s": 1, "bytes_dram": 1e6, "bytes_shared": 1e9}

@@ -138,6 +138,12 @@ def test_links_and_shared_memory_are_shown_only_where_known(make_kernel):
     assert labels.level_names([kernel]) == ["l1", "l2", "dram"]
 
 
+def test_the_main_path_is_the_one_with_the_most_operations(make_kernel):
+    flop = {"tensor bf16": 9.0, "vector fp32": 10.0, "tensor fp8": None, "vector fp64": math.nan}
+    assert labels.main_path(make_kernel("k", flop=flop)) == "vector fp32"
+    assert labels.main_path(make_kernel("k", flop={"tensor bf16": 0.0})) is None
+
+
 def test_one_launch_is_singular():
     assert labels.count_text(1, "launch") == "1 launch"
     assert labels.count_text(2, "launch") == "2 launches"

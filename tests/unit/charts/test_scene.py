@@ -29,6 +29,29 @@ def test_the_authors_points_of_their_largest_kernel(v100):
     assert first[0].flop_per_s == pytest.approx(83.9e12, rel=1e-3)
 
 
+def test_a_kernel_of_both_pipes_shows_what_each_did(make_analysis, make_kernel, h200_machine):
+    # Attention: 9e11 FLOP on the tensor pipe, 1e11 FP32 for softmax, 1e9 bytes, 0.01 s.
+    kernel = make_kernel(
+        "attention",
+        duration_s=0.01,
+        flop={"tensor bf16": 9e11, "vector fp32": 1e11},
+        moved={"l2": 1e10, "dram": 1e9},
+    )
+    scene = roofline_scene(make_analysis([kernel], machine=h200_machine))
+    assert {point.flop_per_s for point in scene.points} == {1e14}
+    assert [(p.pipe, p.x, p.y) for p in scene.parts] == [
+        ("tensor", pytest.approx(900), pytest.approx(9e13)),
+        ("vector", pytest.approx(100), pytest.approx(1e13)),
+    ]
+
+
+def test_an_epilogue_of_a_few_operations_is_no_part(make_analysis, make_kernel):
+    kernel = make_kernel(
+        "gemm", flop={"tensor bf16": 1e12, "vector fp32": 1e9}, moved={"dram": 1e9}
+    )
+    assert roofline_scene(make_analysis([kernel])).parts == ()
+
+
 def test_the_axes_depend_on_the_machine_alone(make_analysis, make_kernel, h200_machine):
     def frame(flop, seconds):
         kernel = make_kernel(
@@ -59,10 +82,20 @@ def test_kernels_without_flop_are_counted_with_their_time(v100):
     assert "15 of 52 kernels (304 launches = 54.7 % of all, 20.4 % of the time)" in note
 
 
+def test_a_kernel_is_without_flop_where_the_analysis_says_so(make_analysis, make_kernel):
+    # One path of the chip was not collected, yet the kernel counts as zero-FLOP.
+    kernel = make_kernel("z", flop={"vector fp32": 0.0, "vector fp64": None}, moved={"dram": 1.0})
+    scene = roofline_scene(make_analysis([kernel]))
+    assert any(note.startswith("No FLOP") for note in scene.notes)
+
+
 def test_unknown_flop_is_not_told_as_zero(make_analysis, make_kernel):
     unknown = make_kernel("u", flop={"tensor bf16": None}, moved={"dram": 1.0})
     lower_bound = make_kernel(
-        "l", flop={"vector fp32": 0.0, "tensor bf16": None}, moved={"dram": 1.0}
+        "l",
+        flop={"vector fp32": 0.0, "tensor bf16": None},
+        moved={"dram": 1.0},
+        zero_flop_launches=None,
     )
     scene = roofline_scene(make_analysis([unknown, lower_bound]))
     assert not any(note.startswith("No FLOP") for note in scene.notes)

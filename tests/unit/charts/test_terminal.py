@@ -159,7 +159,14 @@ def test_limits_of_the_census_are_told_when_the_analysis_gives_them(make_analysi
     analysis.options["near_zero_intensity"] = 0.5
     text = shown(analysis)
     assert "2 launches (66.7 %), below 5.00 us" in text
-    assert "near zero  1 launch" in text
+    assert "near zero  1 launch (33.3 %), 0.0 % of the time, below 0.5 FLOP/byte" in text
+
+
+def test_causes_are_not_told_twice(make_analysis, make_kernel, h200_machine):
+    kernel = make_kernel("k", launches=9, launches_above_roof=2)
+    said = Notice(code="above-roof", message="2 of 9 launches are faster than their roof")
+    text = shown(make_analysis([kernel], machine=h200_machine, notices=[said]))
+    assert "Look at" not in text
 
 
 def test_an_empty_run_has_a_report(make_analysis):

@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from mansard.charts.time_scene import time_scene
+from mansard.charts.frame import Frame
+from mansard.charts.time_scene import TimePoint, time_scene
 
 
 def place(analysis):
@@ -32,6 +33,14 @@ def test_a_kernel_at_its_roof_has_no_link(make_analysis, make_kernel, h200_machi
     kernel = make_kernel("k", duration_s=1e-3, floors_s={"tensor": 0.25e-3, "dram": 1e-3})
     point = place(make_analysis([kernel], machine=h200_machine))
     assert point.reached == (point.byte_s, point.flop_s)
+
+
+def test_a_least_time_below_the_axes_moves_along_its_line_to_the_edge():
+    point = TimePoint(number=1, byte_s=1e-9, flop_s=1e-10, measured_s=1e-5, area=10)
+    best, real = point.ends(Frame(1e-8, 1e-2, 1e-8, 1e-2))
+    # The line of equal intensity has FLOP time = byte time / 10; it enters at FLOP time 1e-8.
+    assert best == pytest.approx((1e-7, 1e-8))
+    assert real == pytest.approx((1e-5, 1e-6))
 
 
 def test_kernels_without_flop_have_a_place(v100):

@@ -62,7 +62,7 @@ class TestNames:
             assert found.ceilings
 
     def test_an_unknown_name_lists_those_that_exist(self):
-        with pytest.raises(MachineError, match="no machine 'h100'.*v100-paper"):
+        with pytest.raises(MachineError, match=r"no machine 'h100'.*v100-paper"):
             load_machine("h100")
 
     def test_a_path_that_does_not_exist(self, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import struct
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -156,10 +157,16 @@ class TestReading:
         path = tmp_path / "run.parquet"
         write(path)
         content = bytearray(path.read_bytes())
-        content[-200:-8] = bytes(192)
+        (length,) = struct.unpack("<I", content[-8:-4])
+        content[-8 - length : -8 - length // 2] = bytes(length - length // 2)
         path.write_bytes(content)
         with pytest.raises(FormatError, match=r"run\.parquet"):
             open_run(path)
+
+    def test_a_footer_longer_than_the_file(self, tmp_path):
+        (tmp_path / "run.parquet").write_bytes(b"PAR1" + bytes(8) + b"\xff\xff\xff\x7fPAR1")
+        with pytest.raises(FormatError, match="damaged"):
+            open_run(tmp_path / "run.parquet")
 
     def test_parquet_of_others(self, tmp_path):
         write_metadata(tmp_path / "x.parquet", {b"pandas": b"{}"})
@@ -220,5 +227,5 @@ class TestFolder:
         with pytest.raises(FormatError, match="holds no Parquet file"):
             open_run(tmp_path)
         (tmp_path / "b.parquet").write_bytes(b"PAR1 cut")
-        with pytest.raises(FormatError, match="no file in .* is a run"):
+        with pytest.raises(FormatError, match=r"no file in .* is a run"):
             open_run(tmp_path)

@@ -6,8 +6,8 @@ from typing import Any
 
 from mansard.errors import DeviceError
 
-#: Signature of ``measure``: gate, threads, clock links, times, arguments of the kernel.
-_MEASURE = (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+#: Signature of ``measure``: gate, threads, patience, clock links, times, arguments of the kernel.
+_MEASURE = (ctypes.c_void_p, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def compile_kernel(text: str, target: Target) -> Kernel:
     listing = assembly(text, target)
     engine = llvm.create_mcjit_compiler(_parse(llvm, text), _machine(llvm, target))
     engine.finalize_object()
-    entry = ctypes.CFUNCTYPE(None, *_MEASURE)(engine.get_function_address("measure"))
+    entry = ctypes.CFUNCTYPE(ctypes.c_int, *_MEASURE)(engine.get_function_address("measure"))
     return Kernel(entry, listing, engine)
 
 

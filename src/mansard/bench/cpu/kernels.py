@@ -33,6 +33,8 @@ STREAMS = {
 # Register to register: an addition of a small constant is free on recent processors, which
 # would make the clock look several times too high.
 _ADDITION = {"x86_64": "addq $1, $0", "aarch64": "add $0, $0, $1"}
+#: A gate that far below zero stays closed, however many threads still arrive.
+_CLOSED = 1 << 62
 _PAUSE = {"x86_64": "pause", "aarch64": "yield"}
 _ATTRIBUTES = (
     'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
@@ -275,21 +277,24 @@ def _stream_kernel(access: str, width: int, *, nt: bool) -> str:
 def _harness(architecture: str) -> str:
     """``chain`` and ``measure``.
 
-    Times are pairs of seconds and nanoseconds: 0-1 around the first chain, 2 and 5 of the time
-    that the thread had a core, 3 and 4 around the kernel, 6-7 around the second chain. Threads
-    wait for each other at the gate, a counter, so that their kernels start together. The fence
-    makes stores that go around the caches part of the time.
+    ``measure(gate, threads, patience, links, times, args)`` returns 1, or 0 if it gave up. Times
+    are pairs of seconds and nanoseconds: 0-1 around the first chain, 2 and 5 of the time that the
+    thread had a core, 3 and 4 around the kernel, 6-7 around the second chain.
+
+    Threads wait for each other at the gate, a counter, so that their kernels start together. A
+    thread that waits too long closes the gate for all (a negative count): it has used up its turn
+    on the core, and the system would take it away just when the last thread comes. The fence makes
+    stores that go around the caches part of the time.
     """
     body = r"\0A".join([_ADDITION[architecture]] * CHAIN_LINK)
-    times = {
-        index: f"  %time{index} = getelementptr i64, ptr %times, i64 {2 * index}\n"
-        for index in range(8)
-    }
+    monotonic, of_thread = 1, 3
+    times = "".join(
+        f"  %time{index} = getelementptr i64, ptr %times, i64 {2 * index}\n" for index in range(8)
+    )
 
     def stamp(index: int, clock: int) -> str:
         return f"  call i32 @clock_gettime(i32 {clock}, ptr %time{index})\n"
 
-    monotonic, of_thread = 1, 3
     return (
         "declare i32 @clock_gettime(i32, ptr)\n"
         "define i64 @chain(i64 %links) #0 {\nentry:\n  br label %loop\nloop:\n"
@@ -298,17 +303,25 @@ def _harness(architecture: str) -> str:
         f'  %sum = call i64 asm sideeffect "{body}", "=r,r,0"(i64 %links, i64 %value)\n'
         + _next_iteration()
         + "  ret i64 %sum\n}\n"
-        "define void @measure(ptr %gate, i64 %threads, i64 %links, ptr %times, ptr %args) #0 {\n"
-        "entry:\n"
-        + "".join(times.values())
+        "define i32 @measure(ptr %gate, i64 %threads, i64 %patience, i64 %links, ptr %times,"
+        " ptr %args) #0 {\nentry:\n"
+        + times
         + stamp(0, monotonic)
         + "  call i64 @chain(i64 %links)\n"
         + stamp(1, monotonic)
         + "  atomicrmw add ptr %gate, i64 1 seq_cst\n  br label %wait\nwait:\n"
+        "  %turns = phi i64 [%patience, %entry], [%turns.less, %again], [1, %close]\n"
         f'  call void asm sideeffect "{_PAUSE[architecture]}", ""()\n'
         "  %arrived = load atomic i64, ptr %gate acquire, align 8\n"
         "  %open = icmp sge i64 %arrived, %threads\n"
-        "  br i1 %open, label %go, label %wait\ngo:\n"
+        "  br i1 %open, label %go, label %shut\nshut:\n"
+        "  %closed = icmp slt i64 %arrived, 0\n"
+        "  br i1 %closed, label %give.up, label %again\nagain:\n"
+        "  %turns.less = sub i64 %turns, 1\n"
+        "  %tired = icmp eq i64 %turns.less, 0\n"
+        "  br i1 %tired, label %close, label %wait\nclose:\n"
+        f"  cmpxchg ptr %gate, i64 %arrived, i64 {-_CLOSED} seq_cst seq_cst\n"
+        "  br label %wait\ngive.up:\n  ret i32 0\ngo:\n"
         + stamp(2, of_thread)
         + stamp(3, monotonic)
         + "  call void @kernel(ptr %args)\n  fence seq_cst\n"
@@ -317,5 +330,5 @@ def _harness(architecture: str) -> str:
         + stamp(6, monotonic)
         + "  call i64 @chain(i64 %links)\n"
         + stamp(7, monotonic)
-        + "  ret void\n}\n"
+        + "  ret i32 1\n}\n"
     )

@@ -110,11 +110,12 @@ def _wrapped(recipe: Recipe, value: Array) -> Array:
 def _values(element: str, recipe: Recipe, random: np.random.Generator) -> Array:
     count = 8 * recipe.register_bytes // ELEMENT_BITS[element]
     if recipe.form == "fma":
-        magnitude = 0.5 + 0.5 * random.random(count)
-        return (magnitude * random.choice([-1.0, 1.0], count)).astype(_RAW[element])
+        values = 0.5 + 0.5 * random.random(count)
+        negative = random.integers(0, 2, count) == 1
+        return np.where(negative, -values, values).astype(_RAW[element])
     if element == "bf16":
         whole = random.integers(-8, 9, count).astype(np.float32)
-        return (whole.view(np.uint32) >> 16).astype(np.uint16)
+        return np.right_shift(whole.view(np.uint32), 16).astype(np.uint16)
     low, high = (0, 256) if element == "uint8" else (-127, 128)
     return random.integers(low, high, count).astype(_RAW[element])
 
@@ -128,7 +129,8 @@ def _negated(element: str, values: Array) -> Array:
 def _decoded(element: str, part: Array) -> Array:
     raw: Array = np.ascontiguousarray(part).view(_RAW[element])
     if element == "bf16":
-        return np.left_shift(raw.astype(np.uint32), 16).view(np.float32).astype(np.float64)
+        single: Array = np.left_shift(raw.astype(np.uint32), 16).view(np.float32)
+        return single.astype(np.float64)
     if element in ("int8", "uint8", "int32"):
         return raw.astype(np.int64)
     return raw

@@ -130,8 +130,9 @@ def _x86(flags: frozenset[str]) -> tuple[Recipe, ...]:
     if wide and "avx512_vnni" in flags:
         found.append(_x86_dot("vpdpbusd", "uint8", "int8", "int32", width))
     elif "avx_vnni" in flags:
-        # Without AVX-512 the assembler must be told to take the shorter encoding.
-        found.append(_x86_dot("{vex} vpdpbusd", "uint8", "int8", "int32", 32))
+        # Without AVX-512 the assembler must be told to take the shorter encoding. Braces are
+        # doubled, as in every format.
+        found.append(_x86_dot("{{vex}} vpdpbusd", "uint8", "int8", "int32", 32))
     if {"amx_tile", "amx_bf16"} <= flags:
         found.append(_x86_tile("tdpbf16ps", "bf16", "fp32"))
     if {"amx_tile", "amx_int8"} <= flags:

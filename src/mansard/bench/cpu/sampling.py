@@ -11,6 +11,12 @@ from mansard.bench.samples import Summary, settled
 UNDISTURBED_SHARE = 0.98
 #: Samples that spread more than this are not steady: something outside changed meanwhile.
 STEADY_SPREAD = 0.1
+#: Amount of the first run.
+_FIRST_AMOUNT = 16
+#: Rates of the warm-up that tell how much makes one sample.
+_LAST_RATES = 5
+#: Warm-up ends at this many times its least length, whether samples agree or not.
+_WARM_UP_MOST = 3
 #: Disturbed samples are taken again, up to this many times the wanted number in all.
 _ATTEMPTS = 4
 
@@ -31,7 +37,7 @@ class Effort:
         samples: on all threads.
         samples_alone: on one thread.
         samples_sweep: at each size of the sweep.
-        warm_up: most samples spent until they agree.
+        warm_up_s: shortest warm-up; it lasts at most three times as long, until samples agree.
         rounds: how often samples are taken in all, where they are not steady.
         sweep_factor: ratio of neighbouring sizes of the sweep.
     """
@@ -40,33 +46,34 @@ class Effort:
     samples: int
     samples_alone: int
     samples_sweep: int
-    warm_up: int
+    warm_up_s: float
     rounds: int
     sweep_factor: float
 
 
-# Samples are about as long as a time slice of the system: shorter than most disturbances are apart,
-# and a hundred thousand times the resolution of the timer.
+# Many short samples: what takes a core away (another program, the host of a virtual machine) comes
+# some hundred times a second at most, so that most samples of a millisecond are free of it, and the
+# median is. A millisecond is still ten thousand times the resolution of the timer.
 FULL = Effort(
-    sample_s=0.005,
-    samples=60,
-    samples_alone=20,
-    samples_sweep=9,
-    warm_up=30,
+    sample_s=0.001,
+    samples=200,
+    samples_alone=50,
+    samples_sweep=30,
+    warm_up_s=0.2,
     rounds=3,
     sweep_factor=1.5,
 )
 QUICK = Effort(
-    sample_s=0.002,
-    samples=25,
-    samples_alone=9,
-    samples_sweep=5,
-    warm_up=12,
+    sample_s=0.0005,
+    samples=60,
+    samples_alone=20,
+    samples_sweep=15,
+    warm_up_s=0.03,
     rounds=2,
     sweep_factor=4.0,
 )
 #: Each size of the sweep: many sizes matter more than many samples.
-SWEEP = dataclasses.replace(QUICK, warm_up=5, rounds=1)
+SWEEP = dataclasses.replace(QUICK, warm_up_s=0.005, rounds=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -122,32 +129,47 @@ def measure(workload: Workload, *, effort: Effort, samples: int) -> Series:
         effort: lengths and limits.
         samples: how many to keep.
     """
-    amount = calibrate(workload, effort.sample_s)
     rounds: list[Series] = []
     while len(rounds) < effort.rounds:
-        rounds.append(_round(workload, amount, effort=effort, samples=samples))
+        rounds.append(_round(workload, effort=effort, samples=samples))
         if rounds[-1].rates.spread <= STEADY_SPREAD and not rounds[-1].disturbed_kept:
             break
     best = max(rounds, key=lambda series: series.rates.median)
     return dataclasses.replace(best, rounds=len(rounds))
 
 
-def calibrate(workload: Workload, sample_s: float) -> int:
-    """The amount that takes about ``sample_s``."""
-    amount = 16
-    while True:
-        _, timing = workload.run(amount)
-        if timing.duration_s >= sample_s / 4:
-            return max(1, round(amount * sample_s / timing.duration_s))
-        # At most 16 times more: the first runs are slow and say little.
-        amount *= max(2, min(16, int(sample_s / timing.duration_s / 2)))
+def warm_up(workload: Workload, effort: Effort) -> tuple[int, bool]:
+    """Run a workload until its rate settles, and find how much of it makes one sample.
 
+    A run that was interrupted looks long, and the amount right that was too small: so every run,
+    not only the first ones, can raise it.
 
-def _round(workload: Workload, amount: int, *, effort: Effort, samples: int) -> Series:
-    warming: list[float] = []
-    while len(warming) < effort.warm_up and not settled(warming):
+    Returns:
+        The amount that takes about ``effort.sample_s``, and whether the rate has settled.
+    """
+    amount = _FIRST_AMOUNT
+    rates: list[float] = []
+    warm_s = 0.0
+    per_amount = 0.0
+    while (
+        not rates
+        or warm_s < effort.warm_up_s
+        or (warm_s < _WARM_UP_MOST * effort.warm_up_s and not settled(rates))
+    ):
         work, timing = workload.run(amount)
-        warming.append(work / timing.duration_s)
+        warm_s += timing.duration_s
+        if timing.duration_s < effort.sample_s / 2:
+            # At most 16 times more: the first runs are slow and say little.
+            amount *= max(2, min(16, int(effort.sample_s / timing.duration_s / 2)))
+            continue
+        per_amount = work / amount
+        rates.append(work / timing.duration_s)
+    rate = statistics.median(rates[-_LAST_RATES:])
+    return max(1, round(effort.sample_s * rate / per_amount)), settled(rates)
+
+
+def _round(workload: Workload, *, effort: Effort, samples: int) -> Series:
+    amount, has_settled = warm_up(workload, effort)
     clean: list[tuple[float, Timing]] = []
     disturbed: list[tuple[float, Timing]] = []
     while len(clean) < samples and len(clean) + len(disturbed) < _ATTEMPTS * samples:
@@ -161,7 +183,7 @@ def _round(workload: Workload, amount: int, *, effort: Effort, samples: int) -> 
         core_share=statistics.median(timing.core_share for _, timing in kept),
         work_per_call=kept[0][0],
         rounds=1,
-        settled=settled(warming),
+        settled=has_settled,
         disturbed=len(disturbed) - max(0, missing),
         disturbed_kept=max(0, missing),
     )

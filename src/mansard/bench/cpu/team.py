@@ -4,6 +4,7 @@ import ctypes
 import dataclasses
 import os
 import statistics
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
@@ -18,6 +19,14 @@ _NANO = dict(PREFIXES)["n"]
 _CLOCK_LINKS = 2400
 _ARGUMENTS = 8
 _OPEN_GATE = 1 << 62
+#: Turns that a thread waits at the gate, of some 15 to 50 ns each: the time that Python needs to
+#: wake all threads, and a little more.
+_TURNS = 10_000
+_TURNS_PER_THREAD = 2_000
+_FOR_EVER = 1 << 62
+#: How often threads try to be there together, and how long they rest between.
+_ATTEMPTS = 20
+_REST_S = 0.001
 
 _Result = TypeVar("_Result")
 
@@ -30,7 +39,8 @@ class Timing:
         duration_s: from the first start to the last end.
         clock_hz: core clock just before and after, by chains of dependent additions: the faster
             of the two, because an interruption only lengthens a chain; median of the threads.
-        core_share: part of the duration for which the least served thread had its core.
+        core_share: part of the time, from the first start to its own end, for which the least
+            served thread had its core.
     """
 
     duration_s: float
@@ -72,31 +82,45 @@ class Team:
     def run(self, kernel: Kernel, arguments: Sequence[Sequence[int]]) -> Timing:
         """Run a kernel on as many threads as there are lists of arguments.
 
+        On a busy system the threads may not have their cores at the same time. Then they give up
+        before they start, sleep a little and try again; after many attempts they wait for as long
+        as it takes, and the timing will show that they were disturbed.
+
         Args:
             kernel: compiled code.
             arguments: for each thread, the 64-bit values that its kernel reads.
         """
         threads = len(arguments)
+        for attempt in range(_ATTEMPTS + 1):
+            patience = _TURNS + _TURNS_PER_THREAD * threads if attempt < _ATTEMPTS else _FOR_EVER
+            times = self._try(kernel, arguments, patience)
+            if times is not None:
+                return timing_of(times)
+            time.sleep(_REST_S)
+        raise AssertionError("threads that wait for ever do not give up")
+
+    def _try(
+        self, kernel: Kernel, arguments: Sequence[Sequence[int]], patience: int
+    ) -> list[tuple[int, ...]] | None:
+        """One attempt: the times of each thread, or None if they gave up."""
         gate = (ctypes.c_int64 * 16)()
         times = [(ctypes.c_int64 * 16)() for _ in arguments]
         # Kept in this frame until all threads are back.
         passed = [(ctypes.c_int64 * _ARGUMENTS)(*values) for values in arguments]
-        calls = [
-            (ctypes.addressof(gate), threads, _CLOCK_LINKS, *map(ctypes.addressof, pair))
-            for pair in zip(times, passed, strict=True)
-        ]
-        waiting: list[Future[None]] = []
+        shared = (ctypes.addressof(gate), len(arguments), patience, _CLOCK_LINKS)
+        waiting: list[Future[int]] = []
         try:
-            for pool, call in zip(self._pools, calls, strict=False):
+            for pool, *own in zip(self._pools, times, passed, strict=False):
+                call = (*shared, *map(ctypes.addressof, own))
                 waiting.append(pool.submit(kernel.measure, *call))
-            _results(waiting)
+            started: list[int] = _results(waiting)
         except BaseException:
             # An interrupt between two submissions: nobody may wait at the gate for ever.
             gate[0] = _OPEN_GATE
             for future in waiting:
                 future.exception()
             raise
-        return timing_of([tuple(values) for values in times])
+        return [tuple(values) for values in times] if all(started) else None
 
 
 def timing_of(times: Sequence[Sequence[int]]) -> Timing:
@@ -109,7 +133,8 @@ def timing_of(times: Sequence[Sequence[int]]) -> Timing:
     end = max(row[4] for row in stamps)
     cycles = CHAIN_LINK * _CLOCK_LINKS
     clocks = [cycles / min(row[1] - row[0], row[7] - row[6]) for row in stamps]
-    shares = [min(1.0, (row[5] - row[2]) / (row[4] - row[3])) for row in stamps]
+    # A thread that started late had no core either: its time counts from the first start.
+    shares = [min(1.0, (row[5] - row[2]) / (row[4] - start)) for row in stamps]
     return Timing(end - start, statistics.median(clocks), min(shares))
 
 

@@ -1,1 +1,1 @@
-"""Ceilings of an NVIDIA GPU: kernels compiled at run time, checked, and measured in a child process."""
+"""Ceilings of an NVIDIA GPU: kernels compiled at run time, checked, measured in a child process."""

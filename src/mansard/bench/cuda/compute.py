@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-import numpy
+import numpy as np
 
 from mansard.bench import arrange
 from mansard.bench.arrange import Inputs
@@ -12,7 +12,7 @@ from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import Outcome, Test
 
-_LOW_TOGGLE_WARM_S = 0.03
+_LOW_TOGGLE_WARM_S = 0.06
 
 
 def measure_compute(session: Session, test: Test) -> Outcome:
@@ -55,13 +55,13 @@ class _Launcher:
         dtype, count = arrange.output_words(variant, variant.blocks * gpu.sms)
         self.dtype = dtype
         self.count = count
-        self.out: Memory = gpu.allocate(count * numpy.dtype(dtype).itemsize)
-        self._mask = () if inputs.mask is None else (numpy.uint32(inputs.mask),)
+        self.out: Memory = gpu.allocate(count * np.dtype(dtype).itemsize)
+        self._mask = () if inputs.mask is None else (np.uint32(inputs.mask),)
 
     def start(self, iterations: int) -> None:
         """Queue one launch."""
         arguments: tuple[Any, ...] = (*self._arrays, self.out, *self._mask)
-        self._gpu.start(self._variant, *arguments, numpy.int32(iterations))
+        self._gpu.start(self._variant, *arguments, np.int32(iterations))
 
     def close(self) -> None:
         """Free its memory."""
@@ -101,7 +101,7 @@ def _check(session: Session, test: Test, variant: Variant) -> Outcome:
         stored = gpu.download(run.out, run.dtype, run.count)
     finally:
         run.close()
-    wrong = int(numpy.count_nonzero(stored[case.threads] != case.expected))
+    wrong = int(np.count_nonzero(stored[case.threads] != case.expected))
     if wrong:
         result = Outcome(
             refusal=f"wrong result: {wrong} of {len(case.expected)} words differ from the CPU's "

@@ -1,11 +1,11 @@
-"""The GPU through cuda.core: kernels, memory, and timed launches with the SM clock while they ran."""
+"""The GPU through cuda.core: kernels, memory, timed launches with the SM clock while they ran."""
 
 import dataclasses
 import statistics
 from collections.abc import Callable
 from typing import Any
 
-import numpy
+import numpy as np
 from cuda.bindings import driver
 from cuda.core import (
     Device,
@@ -27,8 +27,9 @@ from mansard.units import unit_factor
 #: Slots of the clock stamps: more than any GPU has SM identifiers.
 _SLOTS = 512
 _SANE_HZ = (unit_factor("mhz")[0] * 50, unit_factor("ghz")[0] * 5)
-_MILLISECOND = unit_factor("msecond")[0]
 _NANOSECOND = unit_factor("nsecond")[0]
+#: Events tell their distance in milliseconds.
+MILLISECOND = unit_factor("msecond")[0]
 
 #: Blocks of 1 024 threads, more than fit on the GPU at once: every SM gets one.
 _STAMP = Variant(source="clock.cu", entry="clock_stamp", threads=1024, blocks=2)
@@ -110,9 +111,7 @@ class Gpu:
         return kernel
 
     def _set(self, kernel: Kernel, attribute: Any, value: int) -> None:
-        check(
-            driver.cuKernelSetAttribute(attribute, value, kernel.handle, self.device.device_id)
-        )
+        check(driver.cuKernelSetAttribute(attribute, value, kernel.handle, self.device.device_id))
 
     def resident(self, variant: Variant) -> int:
         """Blocks of a variant that one SM holds at a time."""
@@ -123,7 +122,9 @@ class Gpu:
             )
         )
 
-    def start(self, variant: Variant, *arguments: Any, blocks: int | None = None) -> None:
+    def start(
+        self, variant: Variant, *arguments: Any, blocks: int | tuple[int, int] | None = None
+    ) -> None:
         """Queue one launch of a variant; by default one wave of its blocks on every SM.
 
         Args:
@@ -136,7 +137,12 @@ class Gpu:
             block=variant.threads,
             shmem_size=variant.shared_bytes,
         )
-        launch(self.stream, config, self.kernel(variant), *(a.address if isinstance(a, Memory) else a for a in arguments))
+        launch(
+            self.stream,
+            config,
+            self.kernel(variant),
+            *(a.address if isinstance(a, Memory) else a for a in arguments),
+        )
 
     # Memory -------------------------------------------------------------------------------------
 
@@ -152,19 +158,20 @@ class Gpu:
                 check(driver.cuMemFree(block.address))
                 block.address = 0
 
-    def upload(self, array: "numpy.ndarray[Any, Any]") -> Memory:
+    def upload(self, array: np.ndarray[Any, Any]) -> Memory:
         """Device memory with the content of an array."""
-        flat = numpy.ascontiguousarray(array)
+        flat = np.ascontiguousarray(array)
         block = self.allocate(max(16, flat.nbytes))
         check(driver.cuMemcpyHtoD(block.address, flat.ctypes.data, flat.nbytes))
+        check(driver.cuCtxSynchronize())  # the copy may still be on its way when the call returns
         return block
 
     def download(
         self, block: Memory, dtype: Any, count: int, *, offset: int = 0
-    ) -> "numpy.ndarray[Any, Any]":
+    ) -> np.ndarray[Any, Any]:
         """The content of device memory, from a byte offset, once the stream is idle."""
         self.stream.sync()
-        array = numpy.empty(count, dtype)
+        array = np.empty(count, dtype)
         check(driver.cuMemcpyDtoH(array.ctypes.data, block.address + offset, array.nbytes))
         return array
 
@@ -210,7 +217,7 @@ class Gpu:
         self.stream.sync()
         clocks = self._clocks(repeats)
         return [
-            Timing((last - first) * _MILLISECOND, clock)
+            Timing((last - first) * MILLISECOND, clock)
             for (first, last), clock in zip(events, clocks, strict=True)
         ]
 
@@ -221,22 +228,22 @@ class Gpu:
             self._stamps = self.allocate(size)
         if index == 0:
             self.zero(self._stamps)
-        self.start(_STAMP, self._stamps.address + index * _SLOTS * 16, numpy.uint32(_SLOTS))
+        self.start(_STAMP, self._stamps.address + index * _SLOTS * 16, np.uint32(_SLOTS))
 
     def _clocks(self, repeats: int) -> list[float | None]:
         if self._stamps is None:
             return [None] * repeats
-        stamps = self.download(self._stamps, numpy.uint64, 2 * repeats * _SLOTS * 2)
+        stamps = self.download(self._stamps, np.uint64, 2 * repeats * _SLOTS * 2)
         return [clock_hz(pair) for pair in stamps.reshape(repeats, 2, _SLOTS, 2)]
 
 
-def clock_hz(stamps: "numpy.ndarray[Any, Any]") -> float | None:
+def clock_hz(stamps: np.ndarray[Any, Any]) -> float | None:
     """Median clock of the SMs between two sets of stamps.
 
     Args:
         stamps: shape (2, slots, 2): before and after; per SM, cycles and nanoseconds; 0 if unset.
     """
-    before, after = stamps[0].astype(numpy.int64), stamps[1].astype(numpy.int64)
+    before, after = stamps[0].astype(np.int64), stamps[1].astype(np.int64)
     valid = (before[:, 1] > 0) & (after[:, 1] > before[:, 1])
     if not valid.any():
         return None

@@ -1,4 +1,4 @@
-"""Machine code under the lens: does the main loop hold the instructions that the ceiling is named for?
+"""Machine code under the lens: does the main loop hold what the ceiling is named for?
 
 A compiler may emulate an instruction, hoist it or drop it without a word, and the rate that is then
 measured is nonsense. ``nvdisasm`` (package nvidia-cuda-nvdisasm) reads our own kernels.

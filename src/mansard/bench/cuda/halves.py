@@ -1,6 +1,8 @@
 """L2 seen from the SMs: latency of every line, and bandwidth to the near and the far half."""
 
-import numpy
+from collections.abc import Callable
+
+import numpy as np
 
 from mansard.bench.cuda.device import Memory
 from mansard.bench.cuda.memory import part_bytes, start_cache
@@ -14,7 +16,7 @@ _LINE_BYTES = 128
 #: Lines that one pass of `partition_read` takes: UNROLL * 128.
 _PASS = 256
 #: Two halves are told apart when the slower lines take this much longer.
-_APART = 1.15
+_APART = 1.1
 
 
 def measure_halves(session: Session, test: Test) -> Outcome:
@@ -28,17 +30,13 @@ def measure_halves(session: Session, test: Test) -> Outcome:
     try:
         gpu.zero(data)
         gpu.zero(cycles)
-        gpu.start(timer, data, numpy.uint32(_LINES), cycles, blocks=gpu.sms)
-        seen = gpu.download(cycles, numpy.uint32, sms * _LINES).reshape(sms, _LINES)
+        gpu.start(timer, data, np.uint32(_LINES), cycles, blocks=gpu.sms)
+        seen = gpu.download(cycles, np.uint32, sms * _LINES).reshape(sms, _LINES)
         curves = {"l2 latency": _histogram(seen)}
         limit = split(seen[seen.any(axis=1)])
         rows = []
-        picks = (lambda part: part >= 0,) if limit is None else (
-            lambda part: part <= limit,
-            lambda part: part > limit,
-            lambda part: part >= 0,
-        )
-        for kind, pick in enumerate(picks):
+        picks = _picks(limit)
+        for kind, pick in picks.items():
             chosen, count = line_lists(seen, [pick(row) for row in seen])
             if count == 0:
                 continue
@@ -50,16 +48,16 @@ def measure_halves(session: Session, test: Test) -> Outcome:
                     data,
                     lists,
                     0,
-                    numpy.uint32(_LINES),
-                    numpy.uint32(count),
-                    numpy.int32(iterations),
+                    np.uint32(_LINES),
+                    np.uint32(count),
+                    np.int32(iterations),
                     blocks=gpu.sms,
                 )
 
             work = float(gpu.sms * count * _LINE_BYTES)
             rate, clock = session.rate(start, work)
-            mean = float(numpy.mean([row[pick(row)].mean() for row in seen if row.any()]))
-            rows.append([float(kind if limit is not None else 2), mean, rate, clock])
+            mean = float(np.mean([row[pick(row)].mean() for row in seen if row.any()]))
+            rows.append([float(kind), mean, rate, clock])
             gpu.free(lists)
         curves["l2 halves"] = {
             "columns": ["half", "latency_cycles", "byte_per_s", "sm_clock_hz"],
@@ -72,13 +70,31 @@ def measure_halves(session: Session, test: Test) -> Outcome:
         gpu.free(data, cycles, lists)
 
 
+def _picks(limit: float | None) -> dict[int, Callable[[Array], Array]]:
+    """Which lines count as near (0), far (1), or both (2), by their latency."""
+
+    def every(cycles: Array) -> Array:
+        return np.ones(cycles.shape, bool)
+
+    if limit is None:
+        return {2: every}
+
+    def near(cycles: Array) -> Array:
+        return np.asarray(cycles <= limit)
+
+    def far(cycles: Array) -> Array:
+        return np.asarray(cycles > limit)
+
+    return {0: near, 1: far, 2: every}
+
+
 def split(cycles: Array) -> float | None:
     """Latency that parts near from far lines; None when there is one kind only.
 
     Two means: the limit lies midway between the mean of those below and of those above it.
     """
     values = cycles.reshape(-1).astype(float)
-    values = values[values < 3 * numpy.median(values)]
+    values = values[values < 3 * np.median(values)]
     limit = float(values.mean())
     for _ in range(20):
         low, high = values[values <= limit], values[values > limit]
@@ -95,22 +111,22 @@ def line_lists(cycles: Array, picked: list[Array]) -> tuple[Array, int]:
     """Line numbers for each SM that ran, equally many for all; SMs that did not run get zeros."""
     ran = [index for index, row in enumerate(cycles) if row.any()]
     count = min((int(picked[index].sum()) for index in ran), default=0) // _PASS * _PASS
-    lists = numpy.zeros((len(cycles), max(count, 1)), numpy.uint16)
+    lists = np.zeros((len(cycles), max(count, 1)), np.uint16)
     for index in ran if count else []:
-        lists[index] = numpy.flatnonzero(picked[index])[:count]
+        lists[index] = np.flatnonzero(picked[index])[:count]
     return lists, count
 
 
 def _histogram(cycles: Array) -> dict[str, object]:
     values = cycles[cycles.any(axis=1)].reshape(-1)
-    edges = numpy.arange(0, 2000, 20)
-    counts, _ = numpy.histogram(values, bins=edges)
+    edges = np.arange(0, 2000, 10)
+    counts, _ = np.histogram(values, bins=edges)
     rows = [
         [float(edge), float(count)] for edge, count in zip(edges, counts, strict=False) if count
     ]
     return {
         "columns": ["cycles_from", "lines"],
-        "meaning": "lines of L2 by load latency, each SM its own lines; bins of 20 cycles",
+        "meaning": "lines of L2 by load latency, each SM its own lines; bins of 10 cycles",
         "rows": rows,
     }
 

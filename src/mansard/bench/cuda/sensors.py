@@ -34,6 +34,19 @@ ALARMS = frozenset(
     }
 )
 _POWER_INSTANT = 186
+_NVLINK_SPEED = 90
+_MOST_NVLINKS = 36
+
+_GHZ = unit_factor("ghz")[0]
+#: Payload bits per second and lane: transfers times the share of payload in the line code.
+_PCIE_HZ = {
+    1: 2.5 * _GHZ * 0.8,
+    2: 5.0 * _GHZ * 0.8,
+    3: 8.0 * _GHZ * 128 / 130,
+    4: 16.0 * _GHZ * 128 / 130,
+    5: 32.0 * _GHZ * 128 / 130,
+    6: 64.0 * _GHZ * 242 / 256,
+}
 
 
 @dataclasses.dataclass(slots=True)
@@ -115,17 +128,24 @@ class Sensors:
         milliwatts = self.read("EnforcedPowerLimit")
         return None if milliwatts is None else milliwatts * _MILLI
 
-    def pcie_peak(self) -> tuple[float, str] | None:
-        """Bytes per second and direction of the PCIe link at its best, and its name."""
+    def pcie_peak(self) -> tuple[float, float, float] | None:
+        """Bytes per second and direction of the PCIe link at its best; generation; lanes."""
         generation = self.read("MaxPcieLinkGeneration")
         width = self.read("MaxPcieLinkWidth")
-        # Transfers per second and lane, times the share of payload in the line code.
-        lanes = {1: 2.5 * 0.8, 2: 5.0 * 0.8, 3: 8.0 * 128 / 130, 4: 16.0 * 128 / 130}
-        lanes |= {5: 32.0 * 128 / 130, 6: 64.0 * 242 / 256}
-        if generation not in lanes or not width:
+        if generation not in _PCIE_HZ or not width:
             return None
-        giga = unit_factor("ghz")[0]
-        return lanes[generation] * giga * width / 8, f"PCIe {generation}.0 x{width}"
+        return _PCIE_HZ[generation] * width / 8, float(generation), float(width)
+
+    def nvlink_peak(self) -> float | None:
+        """Bytes per second and direction of all NVLinks that are up."""
+        up = 0
+        for link in range(_MOST_NVLINKS):
+            state = self.read("NvLinkState", link)
+            up += state == 1
+        values = self.read("FieldValues", [_NVLINK_SPEED])
+        if not up or not values or values[0].nvmlReturn != 0:
+            return None
+        return float(up * values[0].value.uiVal * _MHZ / 8)
 
     def others(self) -> tuple[str, ...]:
         """Processes that compute on the device besides this one, as far as they can be seen."""

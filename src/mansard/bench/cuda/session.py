@@ -4,17 +4,18 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-import numpy
+import numpy as np
 
 from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.sensors import Conditions, Sensors
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Settings
+from mansard.bench.messages import Outcome, Settings, Test
 from mansard.bench.steady import Run, Timing, calibrate, fastest, measure
 
 _SEED = 20090525
 #: Length of a sample of a curve, and of a trial of a geometry.
 _POINT_S = 0.001
+_TRIALS = 6
 
 
 @dataclasses.dataclass(slots=True)
@@ -41,7 +42,8 @@ class Session:
         sensors: its power, temperature, clocks.
         settings: how long to measure.
         chosen: launch geometry found fastest, by path and instruction (or another key).
-        checked: result of the check, by path and instruction.
+        checked: result of the check of a compute kernel, by path and instruction.
+        problems: result of the check of other kernels, by what they are.
         numbers: attributes of the device.
         conditions: what the sensors showed during the last samples.
         arrays: the large arrays of the device-memory tests, while they are in use.
@@ -52,13 +54,14 @@ class Session:
     settings: Settings = dataclasses.field(default_factory=Settings)
     chosen: dict[Any, Variant] = dataclasses.field(default_factory=dict)
     checked: dict[Any, Outcome] = dataclasses.field(default_factory=dict)
+    problems: dict[Any, str | None] = dataclasses.field(default_factory=dict)
     numbers: dict[str, float] = dataclasses.field(default_factory=dict)
     conditions: Conditions = dataclasses.field(default_factory=Conditions)
     arrays: Arrays | None = None
 
-    def rng(self) -> numpy.random.Generator:
+    def rng(self) -> np.random.Generator:
         """The same random numbers every time, so that samples can be repeated."""
-        return numpy.random.default_rng(_SEED)
+        return np.random.default_rng(_SEED)
 
     def runner(self, start: Callable[[int], None]) -> Run:
         """Make ``steady.Run`` of a function that queues one launch of so many iterations.
@@ -70,8 +73,10 @@ class Session:
             self.conditions = self.sensors.watch(lambda: bool(event.is_done))
 
         def run(iterations: int, repeats: int) -> list[Timing]:
-            watch = meanwhile if repeats == self.settings.repeats else None
-            return self.gpu.timed(lambda: start(iterations), repeats, meanwhile=watch)
+            if repeats != self.settings.repeats:
+                return self.gpu.timed(lambda: start(iterations), repeats)
+            start(iterations)  # not timed: the first launch after a pause is slower
+            return self.gpu.timed(lambda: start(iterations), repeats, meanwhile=meanwhile)
 
         return run
 
@@ -116,6 +121,13 @@ class Session:
         middle = sorted(timings, key=lambda timing: timing.seconds)[len(timings) // 2]
         return work * iterations / middle.seconds, middle.clock_hz
 
+    def once(self, test: Test, problem: Callable[[], str | None]) -> str | None:
+        """The answer of a check, made for the first arm of a kernel and kept for the others."""
+        key = (test.recipe, test.level, test.access, test.instruction)
+        if key not in self.problems:
+            self.problems[key] = problem()
+        return self.problems[key]
+
     def choose(
         self,
         key: Any,
@@ -138,7 +150,7 @@ class Session:
                 start, amount = starter(variant)
                 run = self.runner(start)
                 count = iterations or calibrate(run, _POINT_S)
-                trials.append(run(count, 4))
+                trials.append(run(count, _TRIALS))
                 work.append(amount * count)
             self.chosen[key] = candidates[fastest(trials, work)] if trials else candidates[0]
         return self.chosen[key]

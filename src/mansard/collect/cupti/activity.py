@@ -52,10 +52,14 @@ class ActivityRecorder:
         self._full: list[tuple[int, int]] = []
         self._request, self._complete = _REQUEST(self._lend), _COMPLETE(self._take)
         _KEPT.append(self)
-        cupti.run("cuptiActivityRegisterCallbacks", self._request, self._complete)
 
     def start(self, kinds: Iterable[int]) -> None:
-        """Begin recording the kinds; what was recorded before is dropped."""
+        """Begin recording the kinds; what was recorded before is dropped.
+
+        Buffers are asked for anew each time: another profiler in this process (PyTorch's) may
+        have put itself in our place, and lets go of it without a word.
+        """
+        self._cupti.run("cuptiActivityRegisterCallbacks", self._request, self._complete)
         self._flush()
         self._recycle()
         for kind in kinds:

@@ -5,7 +5,7 @@ from typing import Any
 
 from mansard.collect.cupti import activity
 from mansard.collect.demangle import demangle
-from mansard.collect.launches import Launch, in_launch_order, without_repeats
+from mansard.collect.launches import Launch, in_launch_order
 from mansard.collect.marks import Range
 
 #: Directions of CUpti_ActivityMemcpyKind.
@@ -32,7 +32,7 @@ def launches(records: Sequence[Any]) -> tuple[Launch, ...]:
             known = calls.get(record.correlationId)
             calls[record.correlationId] = min(known or record.start, record.start)
     found = [_launch(record, calls.get(record.correlationId)) for record in _work(records)]
-    return in_launch_order(without_repeats(found))
+    return in_launch_order(found)
 
 
 def named_ranges(records: Iterable[Any], end_ns: int) -> tuple[Range, ...]:

@@ -24,6 +24,7 @@ def check(found: Found, name: str, *, is_empty: bool) -> None:
         InputError: ncu said why it recorded nothing.
     """
     words = vocabulary().identity
+    unit = vocabulary().cell["unit"]
     if is_empty:
         raise FormatError(f"{name} is empty: nothing was recorded, or the copy was cut short")
     if not found.headers:
@@ -46,6 +47,11 @@ def check(found: Found, name: str, *, is_empty: bool) -> None:
         if header.role("name") is None:
             raise FormatError(
                 f'{name} has no column "{words["name"]}": export it again with all columns'
+            )
+        if header.is_long and header.role("unit") is None:
+            raise FormatError(
+                f'{name} has no column "{unit}", so byte and Gbyte cannot be told apart: export it '
+                "again with all columns"
             )
         if not header.is_long and part.units is None and part.rows:
             raise FormatError(
@@ -73,10 +79,10 @@ def notices_on(found: Found, name: str, *, launches: int) -> tuple[Notice, ...]:
         notices.append(
             Notice(
                 "rows-broken",
-                f"{name}: {found.broken} lines are rows with a wrong number of fields and were left "
-                f"out, the first near line {found.first_broken}. Program output in the middle of a row, or "
-                "a copy cut short, does that: let ncu write a report (-o) or a file of its own "
-                "(--log-file)",
+                f"{name}: {found.broken} lines are rows with a wrong number of fields and were "
+                f"left out, the first near line {found.first_broken}. Program output in the middle "
+                "of a row does that, or a copy cut short: let ncu write a report (-o) or a file of "
+                "its own (--log-file)",
                 partial=True,
             )
         )

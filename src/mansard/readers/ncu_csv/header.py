@@ -155,7 +155,8 @@ def find_record(line: bytes, header: Header) -> tuple[int, list[str]] | None:
 
 def _is_header(header: Header) -> bool:
     words = vocabulary()
-    if words.identity["id"] not in header.titles:
+    # A quote inside a title is the start of the true header behind other text.
+    if words.identity["id"] not in header.titles or any('"' in title for title in header.titles):
         return False
     return header.is_long or (words.identity["name"] in header.titles and bool(header.metrics()))
 

@@ -50,7 +50,7 @@ class Part:
             f"(SELECT row_number() OVER () - 1 AS seq, * FROM read_csv({file_list([self.path])}, "
             f"columns = {{{columns}}}, header = false, skip = {self.skip}, "
             f"delim = {literal(self.header.delimiter)}, quote = '\"', escape = '\"', "
-            f"auto_detect = false, compression = 'none', nullstr = '', "
+            f"auto_detect = false, compression = 'none', nullstr = '', new_line = '\\n', "
             f"max_line_size = {longest}, parallel = {parallel}))"
         )
         if len(self.starts) < 2:

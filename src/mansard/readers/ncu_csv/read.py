@@ -59,61 +59,69 @@ def read_ncu_csv(
         translated(FormatError, f"{name} cannot be read"),
     ):
         scratch = Path(folder)
-        path = source if isinstance(source, Path) else _copied(source, scratch / "stream")
         try:
+            path = source if isinstance(source, Path) else _copied(source, scratch / "stream")
+            is_empty = path.stat().st_size == 0
             found = find_rows(path, scratch)
         except OSError as error:
             raise InputError(f"{name} cannot be read: {error}") from error
-        check(found, name, is_empty=path.stat().st_size == 0)
-        return _capture(found, connection, table, name=name)
+        check(found, name, is_empty=is_empty)
+        try:
+            return _capture(found, connection, table, name=name)
+        finally:
+            _drop_scratch(connection, table)
 
 
 def _capture(found: Found, connection: "DuckDBPyConnection", table: str, *, name: str) -> Capture:
     pages = [
         _page(connection, part, f"{table} part {number}") for number, part in enumerate(found.parts)
     ]
+    convention = _convention(pages)
+    selects = [page.select(convention) for page in pages]
+    in_order = all(isinstance(page, WidePage) for page in pages)
+    _create(connection, table, selects, in_order=in_order)
+    counters = drop_text_columns(connection, table, _samples(pages))
+    row = connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
+    said = notices_of(found.messages)
+    notices = (
+        *said,
+        *notices_on(found, name, launches=0 if row is None else int(row[0])),
+        *number_notices(pages, convention, name),
+        *label_notices(counters, name),
+        *clear_absurd(connection, table, counters),
+    )
+    conditions = conditions_of(found.messages)
+    lost = found.broken or found.cut is not None or any(notice.partial for notice in said)
+    provenance = Provenance(
+        sources=(name,),
+        collector=COLLECTOR,
+        devices=tuple(dict.fromkeys(device for page in pages for device in page.devices())),
+        clock_control=conditions.get("clock_control"),
+        cache_control=conditions.get("cache_control"),
+        notices=notices,
+        lost_launches=None if lost else 0,
+        extra={"skipped_lines": str(found.skipped)} if found.skipped else {},
+    )
+    return Capture(table, counters, provenance)
+
+
+def _convention(pages: Sequence[Page]) -> Convention:
+    """The way the file writes numbers: one, for all its pages."""
     if all(page.is_usual() for page in pages):
-        convention = Convention()
-    else:
-        convention = sum((page.evidence() for page in pages), Evidence()).convention()
+        return Convention()
+    return sum((page.evidence() for page in pages), Evidence()).convention()
+
+
+def _samples(pages: Sequence[Page]) -> dict[str, str | None]:
+    """A text of each counter of any page."""
     samples: dict[str, str | None] = {}
     spelling: dict[str, str] = {}
     for page in pages:
         for counter, sample in page.counters().items():
             # The engine does not tell column names apart by case.
             spelled = spelling.setdefault(counter.lower(), counter)
-            if samples.get(spelled) is None:
-                samples[spelled] = sample
-    _create(
-        connection,
-        table,
-        [page.select(convention) for page in pages],
-        is_ordered=all(isinstance(page, WidePage) for page in pages),
-    )
-    counters = drop_text_columns(connection, table, samples)
-    row = connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
-    launches = 0 if row is None else int(row[0])
-    notices = (
-        *notices_of(found.messages),
-        *notices_on(found, name, launches=launches),
-        *number_notices(pages, convention, name),
-        *label_notices(counters, name),
-        *clear_absurd(connection, table, counters),
-    )
-    devices = tuple(dict.fromkeys(device for page in pages for device in page.devices()))
-    _drop_scratch(connection, table)
-    conditions = conditions_of(found.messages)
-    provenance = Provenance(
-        sources=(name,),
-        collector=COLLECTOR,
-        devices=devices,
-        clock_control=conditions.get("clock_control"),
-        cache_control=conditions.get("cache_control"),
-        notices=notices,
-        lost_launches=None if any(notice.partial for notice in notices) else 0,
-        extra={"skipped_lines": str(found.skipped)} if found.skipped else {},
-    )
-    return Capture(table, counters, provenance)
+            samples[spelled] = samples.get(spelled) or sample
+    return samples
 
 
 def _page(connection: "DuckDBPyConnection", part: Part, scratch: str) -> Page:
@@ -122,13 +130,13 @@ def _page(connection: "DuckDBPyConnection", part: Part, scratch: str) -> Page:
 
 
 def _create(
-    connection: "DuckDBPyConnection", table: str, selects: Sequence[str], *, is_ordered: bool
+    connection: "DuckDBPyConnection", table: str, selects: Sequence[str], *, in_order: bool
 ) -> None:
     if not selects:
         columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in CAPTURE_COLUMNS)
         connection.execute(f"CREATE TABLE {identifier(table)} ({columns})")
         return
-    if len(selects) == 1 and is_ordered:
+    if len(selects) == 1 and in_order:
         # Sorting costs as much as reading.
         rows = f"SELECT seq AS row, * EXCLUDE (profile, seq) FROM ({selects[0]})"
     else:

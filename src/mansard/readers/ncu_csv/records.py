@@ -13,13 +13,15 @@ from pathlib import Path
 
 from mansard.errors import FormatError
 from mansard.readers.ncu_csv.header import Header, find_header, find_record, plain_row_test
-from mansard.readers.ncu_csv.lines import LineReader
+from mansard.readers.ncu_csv.lines import MAX_LINE_BYTES, LineReader
 from mansard.readers.ncu_csv.part import Part
 
 #: Nobody appends profiles with more different headers; every part is an open file.
 _MAX_PARTS = 64
 #: A name may hold newlines, but a quote that is never closed must not swallow the file.
 _MAX_ROW_LINES = 1000
+_MAX_MESSAGES = 1000
+_MAX_MESSAGE_BYTES = 2000
 _BUFFER_BYTES = 1 << 20
 _MESSAGE = re.compile(rb"==(?:ERROR|WARNING|PROF)== ?")
 
@@ -31,7 +33,7 @@ class Found:
     Attributes:
         parts: its rows, by header.
         headers: how many headers it has.
-        messages: lines that ncu printed about itself, each once.
+        messages: what ncu printed about itself, each once, in order.
         skipped: number of lines of anybody else.
         broken: number of lines that are rows with a wrong number of fields, or pieces of rows.
         first_broken: line of the first of them.
@@ -40,7 +42,7 @@ class Found:
 
     parts: list[Part] = dataclasses.field(default_factory=list)
     headers: int = 0
-    messages: dict[str, int] = dataclasses.field(default_factory=dict)
+    messages: dict[str, None] = dataclasses.field(default_factory=dict)
     skipped: int = 0
     broken: int = 0
     first_broken: int = 0
@@ -208,9 +210,13 @@ class _Sorter:
         """A row whose quotes are still open goes on, unless this line is something of its own."""
         header = self._header
         own = self._is_plain(line) or _MESSAGE.match(line) is not None
-        if own or header is None or len(self._pending) >= _MAX_ROW_LINES:
+        too_long = (
+            len(self._pending) >= _MAX_ROW_LINES
+            or sum(map(len, self._pending)) + len(line) > MAX_LINE_BYTES
+        )
+        if own or header is None or too_long:
+            self._queue.appendleft(line)
             self._give_up()
-            self._queue.append(line)
             return
         self._pending.append(line)
         if line.count(b'"') % 2 == 0:
@@ -243,8 +249,8 @@ class _Sorter:
         if message is None:
             return False
         if b"PROF" not in message.group():
-            text = line[message.start() :].decode("utf-8", "replace").strip()
-            known = self._found.messages
-            if text in known or len(known) < _MAX_ROW_LINES:
-                known[text] = known.get(text, 0) + 1
+            start = message.start()
+            text = line[start : start + _MAX_MESSAGE_BYTES].decode("utf-8", "replace").strip()
+            if len(self._found.messages) < _MAX_MESSAGES:
+                self._found.messages.setdefault(text)
         return True

@@ -27,7 +27,7 @@ def _is_whole(found):
 @pytest.mark.parametrize(
     "noise",
     [
-        ":::MLLOG {\"key\": \"epoch\", \"value\": 1, \"metadata\": {}}\n",
+        ':::MLLOG {"key": "epoch", "value": 1, "metadata": {}}\n',
         "step,loss,accuracy\n1,0.5,0.25\n",
         "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n",
         'He said "go", and "left"\n',
@@ -35,7 +35,7 @@ def _is_whole(found):
         '"two","fields"\n',
         '"\n',
         "\n\n",
-        "==PROF== Profiling \"kernel\" - 0: 0%....50%....100% - 9 passes\n",
+        '==PROF== Profiling "kernel" - 0: 0%....50%....100% - 9 passes\n',
         "caf\u00e9 \u2713 \U0001f600\n",
     ],
 )
@@ -45,7 +45,9 @@ def test_application_output_before_between_and_after_rows_is_skipped_b09(read, n
 
 
 def test_skipped_lines_are_counted_b09(read):
-    found = read("one\n" + HEADER + "two\n" + FIRST + "==PROF== three\n\n" + SECOND + THIRD + "four")
+    found = read(
+        "one\n" + HEADER + "two\n" + FIRST + "==PROF== three\n\n" + SECOND + THIRD + "four"
+    )
     assert _is_whole(found)
     assert found.capture.provenance.extra == {"skipped_lines": "3"}
 
@@ -76,6 +78,19 @@ def test_a_program_line_without_newline_before_a_row_loses_no_row_b11(read):
     assert _is_whole(found)
 
 
+def test_text_before_a_header_whose_first_column_is_not_the_id_is_not_part_of_it_b11(read):
+    titles = ("Process ID", *(title for title in w.IDENTITY if title != "Process ID"), *w.CELL)
+    found = read("no newline " + w.long_page([w.cell(w.BYTES, "7", "byte")], titles))
+    assert found.column("process") == [441]
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\r", "\x85", "\u2028", "\x0c"])
+def test_what_other_programs_take_for_a_line_end_is_part_of_a_name(read, end):
+    name = f"a{end}b"
+    found = read(w.long_page([w.cell(w.BYTES, "7", "byte", name=name)]))
+    assert found.column("name") == [name]
+
+
 def test_output_in_the_middle_of_a_row_costs_that_row_and_is_said_b15(read):
     cut = SECOND.index('"python')
     found = read(HEADER + FIRST + SECOND[:cut] + "loss 0.5\n" + SECOND[cut:] + THIRD)
@@ -101,7 +116,7 @@ def test_a_last_row_without_newline_is_whole(read):
 
 
 def test_a_gzip_file_cut_short_keeps_what_can_be_read(read):
-    import random  # noqa: PLC0415
+    import random
 
     source = random.Random(1)
     cells = [w.cell(w.BYTES, str(source.getrandbits(60)), "byte", id=str(i)) for i in range(20_000)]
@@ -149,11 +164,13 @@ def test_a_metric_shown_twice_in_one_launch_does_not_make_two_launches(read):
 
 def test_a_name_with_newlines_and_hostile_text_survives_byte_for_byte(read):
     name = (
-        "void f<a, \"b\", 'c'>(int)\n\n\"0\",\"441\"\r<script>alert(1)</script>\u00e9\u2713, \\N % _ "
+        'void f<a, "b", \'c\'>(int)\n\n"0","441"\r<script>alert(1)</script>\u00e9\u2713, \\N % _ '
         + "x, y" * 150
     )
     for page in (
-        w.long_page([w.cell(w.BYTES, "7", "byte", name=name), w.cell(w.BYTES, "8", "byte", id="1")]),
+        w.long_page(
+            [w.cell(w.BYTES, "7", "byte", name=name), w.cell(w.BYTES, "8", "byte", id="1")]
+        ),
         w.wide_page(
             [w.launch(name=name, **{w.BYTES: "7"}), w.launch(id="1", **{w.BYTES: "8"})],
             {w.BYTES: "byte"},
@@ -175,6 +192,15 @@ def test_an_open_quote_does_not_swallow_the_file(read):
     found = read(HEADER + FIRST + '"0","cut\n' + "line\n" * 3000 + SECOND + THIRD)
     assert found.column("id") == ["0", "1", "2"]
     assert found.notice("rows-broken").partial
+
+
+def test_open_quotes_one_after_another_do_not_change_the_order_of_the_rows(read):
+    opened = '"one open\n"and "two" and" three\nfour\n"five\n'
+    found = read(HEADER + opened + FIRST + opened + "\n" + opened + SECOND + opened * 3 + THIRD)
+    assert found.column("id") == ["0", "1", "2"]
+    # A row behind an open quote, glued to the text of a program, between two others.
+    found = read(HEADER + '"open\n"open\ntext ' + FIRST + '"open\ntext ' + SECOND + THIRD)
+    assert found.column("id") == ["0", "1", "2"]
 
 
 def test_a_page_in_quotes_only_where_needed_is_read(read):
@@ -200,7 +226,7 @@ def test_a_file_read_in_place_is_not_changed_whatever_its_name(read, tmp_path):
 
 
 def test_a_stream_that_cannot_seek_is_read(engine):
-    from mansard.readers.ncu_csv import read_ncu_csv  # noqa: PLC0415
+    from mansard.readers.ncu_csv import read_ncu_csv
 
     class Pipe(io.RawIOBase):
         def __init__(self, data):

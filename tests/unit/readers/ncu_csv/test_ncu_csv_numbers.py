@@ -221,7 +221,9 @@ def test_a_metric_without_a_value_in_one_launch_is_null_there_b16(read):
 def test_a_counter_that_the_chip_lacks_stays_as_unknown_and_text_is_dropped(read):
     wide = w.wide_page(
         [
-            w.launch(**{w.BYTES: "n/a", "launch__func_cache_config": "CachePreferNone", w.TIME: ""}),
+            w.launch(
+                **{w.BYTES: "n/a", "launch__func_cache_config": "CachePreferNone", w.TIME: ""}
+            ),
             w.launch(id="1", **{w.BYTES: "n/a", "launch__func_cache_config": "CachePreferNone"}),
         ],
         {w.BYTES: "", "launch__func_cache_config": "", w.TIME: "ns", w.INSTRUCTIONS: "inst"},
@@ -257,7 +259,11 @@ def test_a_text_that_only_python_or_sql_would_take_for_a_number_is_none():
     texts = ["0x1F", "true", "infinity!", "1..2", "--1", "1e", "1 2", "\u0661\u0662"]
     values = ", ".join(f"('{text}')" for text in texts)
     with connect(threads=1) as engine:
-        for convention in (Convention("."), Convention(",", mixed=True), Convention(".", mixed=True)):
+        for convention in (
+            Convention("."),
+            Convention(",", mixed=True),
+            Convention(".", mixed=True),
+        ):
             found = engine.execute(
                 f"SELECT {number_sql('x', convention)} FROM (VALUES {values}) AS t(x)"
             ).fetchall()

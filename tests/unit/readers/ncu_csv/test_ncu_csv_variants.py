@@ -68,7 +68,9 @@ def test_every_spelling_gives_the_same_launches_and_values(read, data_folder, na
     assert not any(notice.partial for notice in found.capture.provenance.notices)
 
 
-@pytest.mark.parametrize("name", [name for name, exact in VARIANTS.items() if exact != TWO_DECIMALS])
+@pytest.mark.parametrize(
+    "name", [name for name, exact in VARIANTS.items() if exact != TWO_DECIMALS]
+)
 def test_a_raw_page_says_which_gpu_it_is_from(read, data_folder, name):
     (device,) = read(data_folder / name).capture.provenance.devices
     assert device.name == "NVIDIA H200"
@@ -119,7 +121,9 @@ def test_both_readers_give_identical_launches_for_the_same_profile_b08(data_fold
     with connect(threads=1) as engine:
         with gzip.open(folder / "graph-nodes.ncu-rep.gz") as report:
             whole = read_ncu_rep(io.BytesIO(report.read()), engine, "report", name="report")
-        page = read_ncu_csv(folder / "graph-nodes.raw-base-units.csv.gz", engine, "page", name="page")
+        page = read_ncu_csv(
+            folder / "graph-nodes.raw-base-units.csv.gz", engine, "page", name="page"
+        )
         # The page shows names in a shorter form: "<4, ..." for "<(int)4, ...".
         columns = (
             "row, host, process, device, id, stream, kind, block_x, grid_x, grid_y, phase, range, "

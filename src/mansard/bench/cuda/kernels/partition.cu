@@ -17,21 +17,25 @@ __device__ __forceinline__ unsigned sm() {
     return id;
 }
 
+// The set must be zero: each address is the line plus the value of the load before, which the
+// compiler cannot know, so loads follow each other. A line's time is that from one value to the next.
 extern "C" __global__ void partition_time(const unsigned* set, unsigned lines, unsigned* cycles) {
     __shared__ unsigned sink;
     if (threadIdx.x != 0) return;
     const unsigned* part = set + (unsigned long long)sm() * lines * 32;
     const unsigned address = (unsigned)__cvta_generic_to_shared(&sink);
+    unsigned value = 0;
     for (int repeat = 0; repeat < 2; ++repeat) {  // the first round brings the lines into L2
+        unsigned before = (unsigned)clock64();
+#pragma unroll 1
         for (unsigned line = 0; line < lines; ++line) {
-            unsigned value;
-            const unsigned start = (unsigned)clock64();
-            asm volatile("ld.global.cg.u32 %0, [%1];" : "=r"(value) : "l"(part + line * 32)
-                         : "memory");
+            asm volatile("ld.global.cg.u32 %0, [%1];"
+                         : "=r"(value) : "l"(part + line * 32 + value) : "memory");
             // Instructions issue in order: the store waits for the value, the clock for the store.
             asm volatile("st.shared.u32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
-            const unsigned stop = (unsigned)clock64();
-            cycles[(unsigned long long)sm() * lines + line] = stop - start;
+            const unsigned now = (unsigned)clock64();
+            cycles[(unsigned long long)sm() * lines + line] = now - before;
+            before = now;
         }
     }
 }

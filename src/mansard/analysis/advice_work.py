@@ -1,0 +1,243 @@
+"""Rules of the advice on kernels whose work could be done faster.
+
+Each rule tells whether a kernel is its case, and what to do about all that are. What the rules
+mean stands in docs/advice.md.
+"""
+
+from collections.abc import Sequence
+
+from mansard.analysis.advice_case import (
+    Case,
+    floor_of,
+    keys_of,
+    level_word,
+    listed,
+    recoverable_of,
+    seconds,
+    time_of,
+)
+from mansard.model.advice import Advice
+from mansard.model.analysis import Kernel, quotient
+from mansard.model.machine import Machine
+from mansard.units import format_share
+
+#: A level passes on what it gets if it moves at most this much more than DRAM does: counters of
+#: streams on V100 and H200 agree within a few percent at L1 and DRAM.
+_NO_REUSE = 1.25
+#: Below this share of its highest floor a kernel waits rather than works.
+_WORKS = 0.5
+#: Products and convolutions of a usual size reach more of a compute roof than this.
+_GOOD_COMPUTE = 0.75
+#: This much more through L1 than through L2 means that lines are fetched again and again.
+_FETCHED_AGAIN = 2.0
+#: Tensor cores are worth a change when they at least halve the least time.
+_HALF = 0.5
+
+#: Where the work of a vector path can go, best choice first.
+_ON_TENSOR = {
+    "vector fp64": ("tensor fp64",),
+    "vector fp32": ("tensor tf32", "tensor bf16", "tensor fp16"),
+    "vector fp16": ("tensor fp16", "tensor bf16"),
+}
+
+
+def is_off_tensor(kernel: Kernel, case: Case) -> bool:
+    """Whether a product or convolution runs on the CUDA cores, and would gain by not doing so."""
+    if kernel.family not in ("gemm", "conv", "attention") or kernel.bound != "vector":
+        return False
+    if case.told("tensor-not-collected") or case.told("tensor-work-unseen"):
+        return False  # unknown is not zero
+    if any(flop for path, flop in kernel.flop_by_path.items() if path.startswith("tensor")):
+        return False
+    least_s = _on_tensor_s(kernel, case.machine)
+    vector_s = kernel.floors_s.get("vector")
+    return least_s is not None and vector_s is not None and least_s <= _HALF * vector_s
+
+
+def off_tensor(kernels: Sequence[Kernel], case: Case) -> Advice:
+    """Tensor-eligible work on the vector pipe."""
+    time_s = time_of(kernels)
+    least_s = sum(_on_tensor_s(kernel, case.machine) or 0.0 for kernel in kernels)
+    source = _main_vector_path(kernels[0]) or ""
+    target = _target(source, case.machine)
+    path = target[0] if target else ""
+    if case.analysis.totals.flop_by_path.get(path):
+        remedy = (
+            f"Other kernels of the run do use {path}: look at sizes (multiples of 8), groups and "
+            "layout (channels-last) of these"
+        )
+    elif path == "tensor tf32":
+        remedy = "Allow TF32 (torch.set_float32_matmul_precision('high')) or use AMP"
+    elif path == "tensor fp64":
+        remedy = "Use a library that has double-precision tensor products"
+    else:
+        remedy = "Use automatic mixed precision (AMP), with sizes that are multiples of 8"
+    return Advice(
+        rule="off-tensor",
+        sentence=f"{listed(kernels)} ({seconds(time_s)}) are products or convolutions without any "
+        f"tensor work: {source} does it. On {path} the same work has a floor of "
+        f"{seconds(least_s)}. {remedy}.",
+        recoverable_s=max(0.0, time_s - least_s),
+        kernels=keys_of(kernels),
+        evidence={
+            "duration_s": time_s,
+            "floor_on_tensor_s": least_s,
+            "path": source,
+            "tensor_path": path,
+        },
+    )
+
+
+def _main_vector_path(kernel: Kernel) -> str | None:
+    work = {path: kernel.flop_by_path.get(path) or 0.0 for path in _ON_TENSOR}
+    most = max(work, key=lambda path: work[path])
+    return most if work[most] else None
+
+
+def _target(source: str, machine: Machine | None) -> tuple[str, float] | None:
+    for path in _ON_TENSOR.get(source, ()):
+        ceiling = machine.compute(path) if machine else None
+        if ceiling is not None and ceiling.value:
+            return path, ceiling.value
+    return None
+
+
+def _on_tensor_s(kernel: Kernel, machine: Machine | None) -> float | None:
+    """Its floor if all of its floating-point work were tensor work."""
+    source = _main_vector_path(kernel)
+    target = _target(source, machine) if source else None
+    if target is None or kernel.flop is None:
+        return None
+    others = [floor or 0.0 for name, floor in kernel.floors_s.items() if name != "vector"]
+    return max(kernel.flop / target[1], *others, 0.0)
+
+
+def has_no_reuse(kernel: Kernel, case: Case) -> bool:
+    """Whether it streams at a fair part of the bandwidth, and no cache serves anything twice."""
+    del case
+    return (
+        kernel.bound in ("dram", "l2")
+        and kernel.efficiency is not None
+        and kernel.efficiency >= _WORKS
+        and _passes_on(kernel)
+    )
+
+
+def no_reuse(kernels: Sequence[Kernel], case: Case) -> Advice:
+    """Data pass once: only fewer passes help."""
+    time_s, floor_s = time_of(kernels), floor_of(kernels)
+    without_s = sum(_floor_without_traffic(kernel) for kernel in kernels)
+    share = quotient(floor_s, time_s)
+    text = (
+        f"{listed(kernels)} ({seconds(time_s)}) stream their data: no cache serves a byte twice, "
+        f"and they run at {format_share(share)} of the memory roof. Only fewer passes help: fuse "
+        "them with their neighbours, or tile; "
+        f"what they compute needs {seconds(without_s)}"
+    )
+    if any(origin.cache_control == "all" for origin in case.analysis.provenance):
+        text += (
+            " (the profiler flushed the caches before each kernel, so what L2 keeps from one "
+            "kernel to the next does not show)"
+        )
+    return Advice(
+        rule="no-reuse",
+        sentence=f"{text}.",
+        recoverable_s=max(0.0, time_s - without_s),
+        kernels=keys_of(kernels),
+        evidence={
+            "duration_s": time_s,
+            "floor_s": floor_s or 0.0,
+            "floor_without_traffic_s": without_s,
+            "bytes_dram": sum(kernel.bytes_by_level.get("dram") or 0.0 for kernel in kernels),
+        },
+    )
+
+
+def _passes_on(kernel: Kernel) -> bool:
+    """Whether L1 or L2 moves hardly more than DRAM does: what comes in is used once."""
+    ratios = [
+        quotient(kernel.bytes_by_level.get(level), kernel.bytes_by_level.get("dram"))
+        for level in ("l1", "l2")
+        if level not in kernel.partial_levels and "dram" not in kernel.partial_levels
+    ]
+    known = [ratio for ratio in ratios if ratio is not None]
+    return bool(known) and min(known) <= _NO_REUSE
+
+
+def _floor_without_traffic(kernel: Kernel) -> float:
+    return max(kernel.floors_s.get(name) or 0.0 for name in ("vector", "tensor", "launch"))
+
+
+def is_latency_bound(kernel: Kernel, case: Case) -> bool:
+    """Whether a kernel of some length is far from the roof of the level that binds it."""
+    del case
+    return (
+        kernel.bound in kernel.bytes_by_level
+        and not kernel.tiny
+        and kernel.efficiency is not None
+        and kernel.efficiency < _WORKS
+    )
+
+
+def latency_bound(kernels: Sequence[Kernel], case: Case) -> Advice:
+    """No resource is busy: more work in flight, or another algorithm."""
+    del case
+    time_s, floor_s = time_of(kernels), floor_of(kernels)
+    share = quotient(floor_s, time_s)
+    text = (
+        f"{listed(kernels)} ({seconds(time_s)}) keep nothing busy: the highest floor, mostly "
+        f"{level_word(kernels[0].bound or '')}, is {format_share(share)} of their time, so they "
+        "wait on latency. Give them more bytes in flight (wider loads, more blocks per SM, "
+        "coalesced access), or another algorithm"
+    )
+    evidence: dict[str, float | str] = {"duration_s": time_s, "floor_s": floor_s or 0.0}
+    again = [kernel for kernel in kernels if (_fetched_again(kernel) or 0) >= _FETCHED_AGAIN]
+    if again:
+        times = _fetched_again(again[0]) or 0.0
+        text += (
+            f". {listed(again[:1])} moves {times:.2g} times the bytes of L2 through L1: scattered "
+            "access, or reuse that belongs into shared memory"
+        )
+        evidence["l1_over_l2_bytes"] = times
+    passing = [kernel for kernel in kernels if kernel not in again and _passes_on(kernel)]
+    if passing:
+        text += f". In {listed(passing[:2])} no cache serves a byte twice"
+    return Advice(
+        rule="latency-bound",
+        sentence=f"{text}.",
+        recoverable_s=recoverable_of(kernels),
+        kernels=keys_of(kernels),
+        evidence=evidence,
+    )
+
+
+def _fetched_again(kernel: Kernel) -> float | None:
+    return quotient(kernel.bytes_by_level.get("l1"), kernel.bytes_by_level.get("l2"))
+
+
+def is_below_compute_roof(kernel: Kernel, case: Case) -> bool:
+    """Whether a kernel that computes is far from the roof of its pipe."""
+    del case
+    return (
+        kernel.bound in ("vector", "tensor")
+        and not kernel.tiny
+        and kernel.efficiency is not None
+        and kernel.efficiency < _GOOD_COMPUTE
+    )
+
+
+def below_compute_roof(kernels: Sequence[Kernel], case: Case) -> Advice:
+    """Compute-bound, but not near the roof."""
+    del case
+    time_s, floor_s = time_of(kernels), floor_of(kernels)
+    share = quotient(floor_s, time_s)
+    return Advice(
+        rule="below-compute-roof",
+        sentence=f"{listed(kernels)} ({seconds(time_s)}) are bound by computing at "
+        f"{format_share(share)} of the roof. Look at sizes that fill tiles and whole waves of "
+        "blocks, at work beside the products (epilogues, index arithmetic), and at newer or "
+        "tuned library kernels.",
+        recoverable_s=recoverable_of(kernels),
+        kernels=keys_of(kernels),
+        evidence={"duration_s": time_s, "floor_s": floor_s or 0.0},
+    )

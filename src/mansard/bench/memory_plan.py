@@ -1,0 +1,329 @@
+"""Which memory ceilings, latencies, launch costs and link tests a GPU gets, and at which sizes."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from mansard.bench.kernels import Variant
+from mansard.bench.messages import Opened, Test
+
+_KIB = 1024
+_MIB = 1024**2
+_WORD = 16
+#: Random data first: its run is the one whose result is checked.
+_ARMS: tuple[Literal["low-toggle", "random"], ...] = ("random", "low-toggle")
+
+#: Joint L1 and shared memory beyond the largest shared memory of an SM, from 8.0 on; 7.x has 32.
+_L1_RESERVE = 28 * _KIB
+#: Passes over a tile of shared memory in one iteration of the loop.
+_PASSES = 4
+#: 16-byte words a thread and tile, and threads of a block.
+_STREAM = ((2, 512), (4, 512), (8, 512), (8, 256), (4, 1024), (2, 1024))
+#: Rows of 16 bytes a thread in the sweep of the working set.
+_SWEEP_ROWS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)
+
+
+def memory_tests(opened: Opened) -> Iterator[Test]:
+    """Bandwidth of every level, latency of every level, and the cost of a launch."""
+    yield from _shared_tests(opened)
+    yield from _l1_tests(opened)
+    yield from _l2_tests(opened)
+    yield from _dram_tests()
+    yield from _latency_tests(opened)
+    for access in ("stream", "graph node", "synchronize"):
+        yield Test(
+            name=f"launch {access}",
+            recipe="launch",
+            kind="launch",
+            unit="s",
+            access=access,
+            expected_s=0.2,
+            remark={
+                "stream": "of the GPU, with launches queued ahead; a host that is slower sets the "
+                "pace itself",
+                "graph node": "of a chain of nodes in one graph",
+                "synchronize": "launch and wait, called from Python",
+            }[access],
+        )
+
+
+def blocks_of(opened: Opened, threads: int) -> int:
+    """Blocks of so many threads that fill an SM."""
+    return max(1, int(opened.numbers.get("threads_per_sm", 2048)) // threads)
+
+
+def _shared_tests(opened: Opened) -> Iterator[Test]:
+    room = int(opened.numbers.get("shared_per_sm_bytes", 96 * _KIB))
+    two = blocks_of(opened, 1024) >= 2 and room >= 2 * 65 * _KIB
+    geometries = [(1024, 2, 64)] if two else []
+    geometries += [(1024, 1, 64 if room >= 65 * _KIB else 32)]
+    for access in ("read", "write"):
+        for arm in _ARMS:
+            yield Test(
+                name=f"shared {access} {arm}",
+                recipe="shared",
+                kind="bandwidth",
+                level="shared",
+                access=access,
+                instruction="lds.128" if access == "read" else "sts.128",
+                arm=arm,
+                variants=tuple(
+                    Variant(
+                        source="shared.cu",
+                        entry=f"shared_{access}",
+                        macros=(
+                            ("BYTES", str(size * _KIB)),
+                            ("PASSES", str(_PASSES)),
+                            ("THREADS", str(threads)),
+                        ),
+                        threads=threads,
+                        blocks=blocks,
+                        shared_bytes=size * _KIB,
+                        carveout=100,
+                        work=float(_PASSES * size * _KIB),
+                        mnemonic="LDS\\.128" if access == "read" else "STS\\.128",
+                        count=_PASSES * size * _KIB // (_WORD * threads),
+                    )
+                    for threads, blocks, size in geometries
+                ),
+            )
+
+
+def cache_variant(
+    access: str, operator: str, *, blocks: int, rows: int, unroll: int, fixed: bool = False
+) -> Variant:
+    """A kernel of ``cache.cu`` with blocks of 1 024 threads.
+
+    Args:
+        access: ``read``, ``read_turns``, ``write`` or ``copy``.
+        operator: ``ca`` or ``cg``.
+        blocks: per SM.
+        rows: of 16 KiB, of a block's part of the set.
+        unroll: rows that are loaded before the first is used.
+        fixed: compile the number of rows in, so that the loop over them is unrolled.
+    """
+    threads = 1024
+    both = 2 if access == "copy" else 1
+    return Variant(
+        source="cache.cu",
+        entry=f"cache_{access}",
+        macros=(
+            ("OPERATOR", f'"{operator}"'),
+            *((("ROWS", str(rows)),) if fixed else ()),
+            ("THREADS", str(threads)),
+            ("UNROLL", str(unroll)),
+        ),
+        threads=threads,
+        blocks=blocks,
+        carveout=0,
+        work=float(both * rows * threads * _WORD),
+        rows=rows,
+        mnemonic="STG\\.E\\.128.*" if access == "write" else "LDG\\.E\\.128.*",
+        count=rows if fixed else unroll,
+    )
+
+
+def _l1_tests(opened: Opened) -> Iterator[Test]:
+    room = int(opened.numbers.get("shared_per_sm_bytes", 96 * _KIB)) + _L1_RESERVE
+    rows = max(4, room * 3 // 4 // (1024 * _WORD) // 4 * 4)
+    variants = [
+        cache_variant("read", "ca", blocks=1, rows=count, unroll=4, fixed=fixed)
+        for count in dict.fromkeys((rows, max(4, rows - 4)))
+        for fixed in (True, False)
+    ]
+    for arm in _ARMS:
+        yield Test(
+            name=f"l1 read {arm}",
+            recipe="cache",
+            kind="bandwidth",
+            level="l1",
+            access="read",
+            instruction="ld.global.ca",
+            arm=arm,
+            variants=tuple(variants),
+            expected_s=0.35,
+        )
+
+
+def _l2_tests(opened: Opened) -> Iterator[Test]:
+    l2 = int(opened.facts.l2_bytes or 0)
+    sms = int(opened.facts.sm_count or 0)
+    if not l2 or not sms:
+        return
+    for access in ("read", "write", "copy"):
+        variants = tuple(_l2_variants(opened, access, l2, sms))
+        for arm in _ARMS:
+            yield Test(
+                name=f"l2 {access} {arm}",
+                recipe="cache",
+                kind="bandwidth",
+                level="l2",
+                access=access,
+                instruction={"read": "ld.global.cg", "write": "st.global"}.get(
+                    access, "ld.global.cg, st.global"
+                ),
+                arm=arm,
+                variants=variants,
+                remark="each SM its own part of the set, so no request can be merged with "
+                "another SM's",
+            )
+    yield Test(
+        name="l2 halves",
+        recipe="partition",
+        kind=None,
+        level="l2",
+        variants=(
+            Variant(
+                source="partition.cu", entry="partition_time", macros=(("UNROLL", "2"),), threads=32
+            ),
+            Variant(
+                source="partition.cu",
+                entry="partition_read",
+                macros=(("UNROLL", "2"),),
+                threads=1024,
+                shared_bytes=2048 * 2,
+            ),
+            *(
+                cache_variant("read_turns", "cg", blocks=1, rows=rows, unroll=unroll)
+                for rows, unroll in ((2, 2), (4, 4), (8, 4))
+            ),
+        ),
+        expected_s=0.4,
+    )
+
+
+def _l2_variants(opened: Opened, access: str, l2: int, sms: int) -> Iterator[Variant]:
+    """Sets of at most 0.85 and 0.45 of L2, as near as whole rows allow."""
+    blocks = blocks_of(opened, 1024)
+    row = sms * blocks * 1024 * _WORD
+    sides = 2 if access == "copy" else 1
+    for share in (0.85, 0.45):
+        rows = int(share * l2 / (sides * row))
+        for unroll in (4, 2) if rows >= 2 else (1,):
+            fitting = rows // unroll * unroll
+            if fitting:
+                yield cache_variant(access, "cg", blocks=blocks, rows=fitting, unroll=unroll)
+
+
+def _dram_tests() -> Iterator[Test]:
+    streams = {"read": (1, 0), "write": (0, 1), "copy": (1, 1), "triad": (2, 1)}
+    for arm in _ARMS:
+        for access, (reads, writes) in streams.items():
+            yield Test(
+                name=f"dram {access} {arm}",
+                recipe="stream",
+                kind="bandwidth",
+                level="dram",
+                access=access,
+                instruction={"read": "ld.global", "write": "st.global"}.get(
+                    access, "ld.global, st.global"
+                ),
+                arm=arm,
+                variants=tuple(
+                    Variant(
+                        source="stream.cu",
+                        entry=f"stream_{access}",
+                        macros=(("THREADS", str(threads)), ("UNROLL", str(unroll))),
+                        threads=threads,
+                        mnemonic="STG\\.E\\.128.*" if access == "write" else "LDG\\.E.*128.*",
+                        count=unroll * max(1, reads),
+                    )
+                    for unroll, threads in _STREAM
+                ),
+                numbers={"streams": reads + writes, "reads": reads, "writes": writes},
+                expected_s=0.25,
+            )
+        yield Test(
+            name=f"dram copy memcpy {arm}",
+            recipe="memcpy",
+            kind="bandwidth",
+            level="dram",
+            access="copy",
+            instruction="memcpy",
+            arm=arm,
+            expected_s=0.2,
+        )
+
+
+def _latency_tests(opened: Opened) -> Iterator[Test]:
+    l2 = int(opened.facts.l2_bytes or 4 * _MIB)
+    quarter = 1 << ((l2 // 4).bit_length() - 1)
+    for level, entry, operator, size in (
+        ("shared", "chase_shared", "ca", 16 * _KIB),
+        ("l1", "chase_global", "ca", 16 * _KIB),
+        ("l2", "chase_global", "cg", quarter),
+        ("dram", "chase_global", "cg", min(512 * _MIB, 32 * quarter)),
+    ):
+        yield Test(
+            name=f"{level} latency",
+            recipe="latency",
+            kind="latency",
+            unit="s",
+            level=level,
+            access="read",
+            instruction="pointer chase",
+            variants=(
+                Variant(
+                    source="chase.cu",
+                    entry=entry,
+                    macros=(("OPERATOR", f'"{operator}"'),),
+                    threads=1,
+                    carveout=0 if level != "shared" else None,
+                ),
+            ),
+            numbers={"bytes": float(size)},
+            expected_s=0.2,
+        )
+
+
+def sweep_tests(opened: Opened) -> Iterator[Test]:
+    """The curve of bandwidth over the size of the working set, with and without L1."""
+    blocks = blocks_of(opened, 1024)
+    for operator in ("ca", "cg"):
+        yield Test(
+            name=f"working set {operator}",
+            recipe="working set",
+            kind=None,
+            variants=tuple(
+                cache_variant(
+                    "read",
+                    operator,
+                    blocks=blocks,
+                    rows=rows,
+                    unroll=4 if rows % 4 == 0 else 2 if rows % 2 == 0 else 1,
+                )
+                for rows in _SWEEP_ROWS
+            ),
+            expected_s=0.5,
+        )
+
+
+def link_tests(opened: Opened) -> Iterator[Test]:
+    """Transfers to the host (unless memory is shared with it) and to a neighbouring GPU."""
+    if opened.numbers.get("integrated"):
+        return
+    generation, width = (
+        int(opened.numbers.get(f"pcie_{key}", 0)) for key in ("generation", "width")
+    )
+    pcie = f"PCIe {generation}.0 x{width} copy engine" if generation else "host copy engine"
+    ends = [(pcie, -1.0)]
+    if "peer" in opened.numbers:
+        name = "NVLink" if "nvlink_byte_per_s" in opened.numbers else "peer over PCIe"
+        ends.append((f"{name} copy engine", opened.numbers["peer"]))
+    for instruction, peer in ends:
+        for access in ("read", "write", "copy"):
+            yield Test(
+                name=f"link {access} {instruction}",
+                recipe="link",
+                kind="bandwidth",
+                level="link",
+                access=access,
+                instruction=instruction,
+                arm="random",
+                numbers={"peer": peer},
+                expected_s=0.7,
+                remark={
+                    "read": "towards this GPU",
+                    "write": "away from this GPU",
+                    "copy": "both directions at once, added up",
+                }[access],
+            )

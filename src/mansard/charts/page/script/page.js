@@ -1,0 +1,188 @@
+// Puts the page to work: fills the controls, ties charts, panel and table to what is chosen.
+
+let page = null;
+
+/** Whether kernels can be filtered by a word: parts by phase or rank may be absent. */
+function canFilter(by) {
+  return !["phase", "rank"].includes(by) || page.parts.some((part) => part.by === by);
+}
+
+function fillSelect(select, choices) {
+  select.replaceChildren(...choices.map(([value, words]) => {
+    const option = document.createElement("option");
+    option.value = value;
+    option.textContent = words;
+    return option;
+  }));
+}
+
+/** Choices of the filters, from what the kernels have. */
+function fillFilters(form, kernels, parts) {
+  const counted = (valueOf, words = (value) => value) => [...d3.rollup(kernels, (rows) => rows.length, valueOf)]
+    .sort((a, b) => b[1] - a[1]).map(([value, count]) => [value, `${printable(words(value), 60)} (${count})`]);
+  const paths = Object.keys(page.report.totals.flop_by_path).filter((path) => page.report.totals.flop_by_path[path] > 0);
+  const asks = Object.entries(IS).filter(([, [, asks]]) => kernels.some(asks)).map(([key, [words]]) => [key, words]);
+  const of = (by) => [...new Set(parts.filter((part) => part.by === by).map((part) => (part[by] === null ? NONE : String(part[by]))))]
+    .sort(d3.ascending).map((value) => [value, printable(value, 60)]);
+  const choices = {
+    family: counted((row) => row.family),
+    bound: page.report.machine === null ? [] : counted(boundOf, (value) => (value === "?" ? "undecided" : page.resources[value] ?? value)),
+    path: paths.map((path) => [path, path]),
+    is: asks,
+    phase: of("phase"),
+    rank: of("rank").sort((a, b) => a[0] - b[0]),
+  };
+  for (const [name, listed] of Object.entries(choices)) {
+    form.elements[name].closest("label").hidden = listed.length === 0;
+    fillSelect(form.elements[name], [["", "all"], ...listed]);
+  }
+  form.addEventListener("input", (event) => {
+    if (event.target.name) update({ [event.target.name]: event.target.value });
+  });
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.addEventListener("reset", (event) => {
+    event.preventDefault();
+    clearFilters();
+  });
+}
+
+/** Buttons that show and hide memory levels and compute roofs. */
+function fillToggles(figure, view, repaint) {
+  const roofs = page.roofline.roofs.filter((roof) => roof.kind === "compute").map((roof) => roof.name);
+  for (const [kind, names, chosen] of [["levels", page.levels, view.levels], ["paths", roofs, view.paths]]) {
+    figure.querySelector(`[data-toggle="${kind}"]`).replaceChildren(...names.map((name) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.dataset.name = name;
+      button.setAttribute("aria-pressed", String(chosen.has(name)));
+      if (kind === "levels") button.append(glyph(name));
+      button.append(page.resources[name] ?? name);
+      button.addEventListener("click", () => {
+        if (!chosen.delete(name)) chosen.add(name);
+        button.setAttribute("aria-pressed", String(chosen.has(name)));
+        repaint();
+      });
+      return button;
+    }));
+  }
+}
+
+/** The marker of a level as a small picture. */
+function glyph(level) {
+  const path = d3.path();
+  path.closePath = path.closePath.bind(path);
+  shape(path, level, 7, 7, 4.6);
+  return d3.create("svg").attr("viewBox", "0 0 14 14").attr("class", `glyph ${level}`).attr("aria-hidden", "true")
+    .call((svg) => svg.append("path").attr("d", path.toString())).node();
+}
+
+const THEMES = ["", "light", "dark"];
+
+function applyTheme() {
+  document.documentElement.dataset.theme = THEMES.includes(state.theme) ? state.theme : "";
+  document.getElementById("theme").textContent = `Theme: ${state.theme || "system"}`;
+  readPalette();
+}
+
+function countKernels(rows, source) {
+  const all = source.length;
+  const time = formatShare(d3.sum(rows, (row) => shareOf(row) ?? 0));
+  document.getElementById("count").textContent = rows.length === all && source === page.kernels
+    ? `all ${countText(all, "kernel")}` : `${rows.length} of ${countText(page.kernels.length, "kernel")}, ${time} of the time`;
+}
+
+function describe(plot, words) {
+  plot.over.setAttribute("aria-label", `${words}: ${countText(new Set(plot.marks.row.subarray(0, plot.marks.count)).size, "kernel")} drawn. The table of kernels below holds the same numbers. Keys: plus and minus zoom, arrows move, 0 resets, n and p go through the kernels, Enter chooses.`);
+}
+
+/** Draw for paper: light, sharp, every marker at once. */
+function forPrint(plots, strip, isPrinting) {
+  document.documentElement.dataset.theme = isPrinting ? "light" : state.theme;
+  readPalette();
+  for (const plot of plots) {
+    plot.resize(isPrinting ? 2 : undefined);
+    plot.paint(isPrinting ? Infinity : undefined);
+  }
+  strip?.resize(isPrinting ? 2 : undefined);
+}
+
+async function main() {
+  page = await readPage();
+  const { kernels, parts } = rowsOf(page);
+  const groups = { kernel: kernels, ...groupsOf(page.report) };
+  Object.assign(page, { kernels, parts });
+  const form = document.getElementById("filters");
+  fillFilters(form, kernels, parts);
+  const several = ["family", "phase", "rank"].filter((by) => groups[by].length > 1 || (by === "family" && groups[by].length));
+  fillSelect(document.getElementById("by"), ["kernel", ...several].map((by) => [by, BY[by].toLowerCase()]));
+  fillSelect(document.getElementById("overview-by"), [...(page.report.machine ? ["bound"] : []), ...several].map((by) => [by, by]));
+  readPalette();
+
+  const rooflineFigure = document.getElementById("roofline");
+  const timeFigure = document.getElementById("time");
+  const roofline = new Plot(rooflineFigure, new RooflineView());
+  const time = new Plot(timeFigure, new TimeView());
+  const plots = [roofline, time];
+  fillToggles(rooflineFigure, roofline.view, () => {
+    roofline.place();
+    roofline.request();
+  });
+  for (const [figure, notes] of [[rooflineFigure, page.roofline.notes], [timeFigure, page.time.notes]]) {
+    figure.querySelector(".notes").replaceChildren(...notes.map((note) => cell("li", note)));
+  }
+  const table = new Table(groups);
+  const strip = page.timeline ? new Strip(document.getElementById("timeline"), page.timeline, kernels) : null;
+  let source = kernels;
+  let shown = kernels;
+
+  const show = (changed) => {
+    if (changed.has("theme")) applyTheme();
+    if (FILTERS.some((key) => changed.has(key))) {
+      source = sourceRows(kernels, parts);
+      shown = filterRows(source);
+      for (const key of FILTERS) if (form.elements[key].value !== state[key]) form.elements[key].value = state[key];
+      countKernels(shown, source);
+      for (const plot of plots) plot.show(shown);
+      describe(roofline, "Roofline chart");
+      describe(time, "Time chart");
+      table.show(shown);
+      showOverview(shown, groups);
+    } else {
+      for (const plot of plots) plot.request();
+      if (changed.has("by") || changed.has("sort") || changed.has("select")) table.draw();
+    }
+    if (changed.has("by")) document.getElementById("by").value = state.by;
+    const place = Number(state.select) - 1;
+    showKernel(source.find((row) => row.place === place) ?? kernels[place] ?? null);
+    strip?.paint();
+  };
+
+  readAddress();
+  listen(show);
+  show(new Set([...FILTERS, "by", "theme"]));
+  for (const plot of plots) plot.resize();
+  window.addEventListener("hashchange", readAddress);
+  document.getElementById("by").addEventListener("change", (event) => update({ by: event.target.value, sort: "" }));
+  document.getElementById("overview-by").addEventListener("change", () => showOverview(shown, groups));
+  document.getElementById("theme").addEventListener("click", () => update({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % 3] }));
+  document.getElementById("print").addEventListener("click", () => window.print());
+  document.getElementById("export-csv").addEventListener("click", () => save(tableCsv(table.sorted(), state.by), fileName(`-${state.by}.csv`), "text/csv"));
+  document.getElementById("export-json").addEventListener("click", () => save(reportJson(kernels), fileName(".json"), "application/json"));
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(new Set(["theme"])));
+  window.addEventListener("beforeprint", () => forPrint(plots, strip, true));
+  window.addEventListener("afterprint", () => forPrint(plots, strip, false));
+
+  // For the console and for tests: what is shown, and the functions that write it.
+  window.mansard = Object.freeze({
+    page, plots: { roofline, time }, strip, state, update, rows: () => table.sorted(),
+    formatSi, formatShare, formatIntensity, printable, csv: () => tableCsv(table.sorted(), state.by), json: () => reportJson(kernels),
+  });
+  document.documentElement.dataset.ready = "yes";
+}
+
+main().catch((error) => {
+  const failure = document.getElementById("failure");
+  failure.hidden = false;
+  failure.textContent = `The charts could not be drawn: ${error.message}`;
+  throw error;
+});

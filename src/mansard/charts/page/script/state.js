@@ -1,0 +1,76 @@
+// What the reader chose, kept in the address after "#", so that a view can be linked and kept.
+
+/** Value of a filter for launches outside any phase, or of unknown rank. */
+const NONE = "(none)";
+
+const FILTERS = ["q", "family", "bound", "path", "is", "phase", "rank"];
+
+/** What the filter "is" asks of a kernel, as mansard.charts.page.summary.IS. */
+const IS = {
+  zero: ["without FLOP", (row) => row.zero_flop_launches > 0],
+  near: ["next to no FLOP", (row) => row.near_zero_flop_launches > 0],
+  short: ["short", (row) => row.short_launches > 0],
+  tiny: ["too small to judge", (row) => row.tiny],
+  above: ["above the roof", (row) => row.launches_above_roof > 0 || isAbove(row)],
+  unknown: ["FLOP or time unknown", (row) => row.flop === null || row.duration_s === null],
+};
+
+const DEFAULTS = {
+  q: "", family: "", bound: "", path: "", is: "", phase: "", rank: "",
+  select: "", by: "kernel", sort: "", theme: "",
+};
+
+const state = { ...DEFAULTS };
+const listeners = [];
+
+/** Call `listener(changed)` with the names of what changed, after every change. */
+function listen(listener) {
+  listeners.push(listener);
+}
+
+/** Change what is chosen, write it into the address, tell everyone. */
+function update(changes) {
+  const changed = Object.keys(changes).filter((key) => key in state && state[key] !== changes[key]);
+  if (!changed.length) return;
+  for (const key of changed) state[key] = changes[key];
+  const written = new URLSearchParams();
+  for (const key of Object.keys(state)) if (state[key] !== DEFAULTS[key]) written.set(key, state[key]);
+  history.replaceState(null, "", `#${written}`);
+  for (const listener of listeners) listener(new Set(changed));
+}
+
+/** Take over what the address says; filters that it does not name are cleared. */
+function readAddress() {
+  const stated = new URLSearchParams(location.hash.slice(1));
+  const read = {};
+  for (const key of [...FILTERS, "select"]) read[key] = stated.get(key) ?? "";
+  for (const key of ["by", "sort", "theme"]) if (stated.has(key)) read[key] = stated.get(key);
+  update(read);
+}
+
+function clearFilters() {
+  update(Object.fromEntries(FILTERS.map((key) => [key, ""])));
+}
+
+/** Rows of the chosen phase and rank: the kernels, or their parts. */
+function sourceRows(kernels, parts) {
+  if (!state.phase && !state.rank) return kernels;
+  const by = (state.phase ? "phase" : "") + (state.rank ? "rank" : "");
+  const isChosen = (value, chosen) => !chosen || (value === null ? NONE : String(value)) === chosen;
+  return parts.filter(
+    (part) => part.by === by && isChosen(part.phase, state.phase) && isChosen(part.rank, state.rank),
+  );
+}
+
+/** Rows that pass the filters. */
+function filterRows(rows) {
+  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const asks = IS[state.is]?.[1];
+  return rows.filter((row) => {
+    if (state.family && row.family !== state.family) return false;
+    if (state.bound && boundOf(row) !== state.bound) return false;
+    if (state.path && !(row.flop_by_path[state.path] > 0)) return false;
+    if (asks && !asks(row)) return false;
+    return words.length === 0 || words.every((word) => row.name.toLowerCase().includes(word));
+  });
+}

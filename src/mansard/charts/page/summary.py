@@ -1,0 +1,296 @@
+"""What a run comes to in sentences, each with the filter that shows the kernels behind it."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from mansard.analysis.census import census
+from mansard.charts.labels import (
+    RESOURCES,
+    above_roof,
+    count_text,
+    key_label,
+    known,
+    printable,
+    resource_label,
+    unknown_paths,
+)
+from mansard.charts.page.timeline import Timeline
+from mansard.charts.rows import share
+from mansard.model.analysis import Analysis, Group, Kernel, quotient
+from mansard.units import format_share, format_si
+
+#: Entries of a list within a sentence.
+_MOST = 4
+
+#: Entries below this share of the time are not worth a word.
+_LEAST = 0.005
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Phrase:
+    """A piece of a sentence.
+
+    Attributes:
+        text: what it says.
+        filter: (key, value) of the filter that shows what it speaks of; None for plain text.
+    """
+
+    text: str
+    filter: tuple[str, str] | None = None
+
+
+Sentence = tuple[Phrase, ...]
+
+
+def summary(analysis: Analysis, timeline: Timeline | None = None) -> tuple[Sentence, ...]:
+    """Say what a run comes to: time, floors, where time can be won, precision, launches."""
+    sentences = [
+        _time(analysis, timeline),
+        _floors(analysis),
+        _by_bound(analysis),
+        _by_group(analysis, "family", analysis.families),
+        _by_group(analysis, "phase", analysis.phases),
+        _ranks(analysis),
+        _precision(analysis),
+        _zero(analysis),
+        _near_zero(analysis),
+        _launches(analysis),
+        _above(analysis),
+        _unknown(analysis),
+    ]
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _time(analysis: Analysis, timeline: Timeline | None) -> Sentence:
+    totals = analysis.totals
+    said = (
+        f"{format_si(known(totals.duration_s), 's')} on the GPU, in"
+        f" {count_text(totals.launches, 'launch')} of {count_text(totals.kernels, 'kernel')}."
+    )
+    if timeline and timeline.span_s > 0:
+        where = "" if timeline.rank is None else f" of rank {timeline.rank}"
+        said += (
+            f" From its first start to its last end the step{where} takes"
+            f" {format_si(timeline.span_s, 's')}: the GPU is busy"
+            f" {format_share(timeline.busy_s / timeline.span_s)} of that."
+        )
+    return (Phrase(said),)
+
+
+def _floors(analysis: Analysis) -> Sentence:
+    totals = analysis.totals
+    if analysis.machine is None:
+        return (Phrase("No machine is known, so there are no floors, bounds or efficiencies."),)
+    if totals.floor_s is None:
+        return ()
+    return (
+        Phrase(
+            f"The floors of the launches add up to {format_si(totals.floor_s, 's')},"
+            f" {format_share(totals.efficiency)} of the measured time:"
+            f" {format_si(totals.recoverable_s, 's')} are recoverable."
+        ),
+    )
+
+
+def _by_bound(analysis: Analysis) -> Sentence:
+    bounds: dict[str, list[Kernel]] = {}
+    for kernel in analysis.kernels:
+        if kernel.bound is not None:
+            bounds.setdefault(bound_key(kernel), []).append(kernel)
+    entries = [
+        (_recoverable(members), f"{_bound_words(key)} ({{}}, {count_text(len(members), 'kernel')})",
+         ("bound", key))
+        for key, members in bounds.items()
+    ]  # fmt: skip
+    return _listed("Recoverable by what bounds the kernel: ", entries, analysis)
+
+
+def bound_key(group: Group) -> str:
+    """Return the resource that bounds a group as a filter value; ``?`` when undecided."""
+    bound = group.bound or ""
+    return "?" if bound.startswith("unknown") else bound
+
+
+def _bound_words(key: str) -> str:
+    return "undecided" if key == "?" else resource_label(key)
+
+
+def _by_group(analysis: Analysis, word: str, groups: Sequence[Group]) -> Sentence:
+    if len(groups) < 2:
+        return ()
+    entries = [
+        (group.recoverable_s or 0.0, f"{key_label(group, 40)} ({{}})", (word, group.key or ""))
+        for group in groups
+    ]
+    return _listed(f"By {word}: ", entries, analysis)
+
+
+def _listed(
+    lead: str, entries: Iterable[tuple[float, str, tuple[str, str]]], analysis: Analysis
+) -> Sentence:
+    """Return the largest entries of (recoverable_s, words with a gap for it, filter)."""
+    total = known(analysis.totals.duration_s)
+    worth = [entry for entry in entries if total and entry[0] > _LEAST * total]
+    worth.sort(key=lambda entry: -entry[0])
+    if not worth:
+        return ()
+    phrases = [Phrase(lead)]
+    for seconds, words, chosen in worth[:_MOST]:
+        if len(phrases) > 1:
+            phrases.append(Phrase(", "))
+        phrases.append(Phrase(words.format(format_si(seconds, "s")), chosen))
+    rest = worth[_MOST:]
+    more = f", and {len(rest)} more ({format_si(sum(e[0] for e in rest), 's')})" if rest else ""
+    return (*phrases, Phrase(more + "."))
+
+
+def _recoverable(kernels: Iterable[Kernel]) -> float:
+    return sum(kernel.recoverable_s or 0.0 for kernel in kernels)
+
+
+def _ranks(analysis: Analysis) -> Sentence:
+    timed = [rank for rank in analysis.ranks if known(rank.duration_s)]
+    if len(timed) < 2:
+        return ()
+    slowest = max(timed, key=lambda rank: rank.duration_s or 0.0)
+    mean = sum(rank.duration_s or 0.0 for rank in timed) / len(timed)
+    longer = (slowest.duration_s or 0.0) / mean - 1
+    return (
+        Phrase(f"{len(timed)} ranks; the longest on the GPU is "),
+        Phrase(f"rank {key_label(slowest, 20)}", ("rank", slowest.key or "")),
+        Phrase(
+            f" with {format_si(slowest.duration_s, 's')},"
+            f" {format_share(longer)} more than their mean."
+        ),
+    )
+
+
+def _precision(analysis: Analysis) -> Sentence:
+    mix = sorted(census(analysis.totals).flop_by_path.items(), key=lambda entry: -entry[1])
+    phrases: list[Phrase] = []
+    for path, part in mix:
+        phrases.append(Phrase(", " if phrases else "FLOP by precision: "))
+        phrases.append(Phrase(f"{path} {format_share(part)}", ("path", path)))
+    unknown = list(unknown_paths(analysis))
+    if unknown and not analysis.totals.flop_complete:
+        listed = ", ".join(printable(path, 24) for path in unknown[:_MOST])
+        more = ", ..." if len(unknown) > _MOST else ""
+        phrases.append(Phrase(f"{'; ' if phrases else 'FLOP '}not collected: {listed}{more}"))
+    return (*phrases, Phrase(".")) if phrases else ()
+
+
+def _zero(analysis: Analysis) -> Sentence:
+    totals = analysis.totals
+    return _census(
+        analysis,
+        totals.zero_flop_launches,
+        totals.zero_flop_duration_s,
+        ("do no floating-point work", "zero"),
+    )
+
+
+def _near_zero(analysis: Analysis) -> Sentence:
+    totals = analysis.totals
+    limit = analysis.options.get("near_zero_intensity")
+    below = f" (below {limit:g} FLOP/byte)" if isinstance(limit, int | float) else ""
+    return _census(
+        analysis,
+        totals.near_zero_flop_launches,
+        totals.near_zero_flop_duration_s,
+        (f"do next to none{below}", "near"),
+    )
+
+
+def _census(
+    analysis: Analysis, launches: int | None, time: float | None, what: tuple[str, str]
+) -> Sentence:
+    if not launches:
+        return ()
+    totals = analysis.totals
+    kernels = sum(1 for kernel in analysis.kernels if IS[what[1]](kernel))
+    return (
+        Phrase(
+            f"{count_text(launches, 'launch')}"
+            f" ({format_share(quotient(launches, totals.launches))}) of "
+        ),
+        Phrase(count_text(kernels, "kernel"), ("is", what[1])),
+        Phrase(
+            f" {what[0]}: {format_share(quotient(known(time), known(totals.duration_s)))}"
+            " of the time."
+        ),
+    )
+
+
+def _launches(analysis: Analysis) -> Sentence:
+    totals = analysis.totals
+    counted = census(totals, analysis.machine)
+    bound = [kernel for kernel in analysis.kernels if kernel.bound == "launch"]
+    phrases = []
+    if bound:
+        parts = [share(kernel, analysis) or 0.0 for kernel in bound]
+        verb = "takes" if len(bound) == 1 else "take"
+        phrases += [
+            Phrase(count_text(len(bound), "kernel"), ("bound", "launch")),
+            Phrase(
+                f" {verb} less time to do than to launch:"
+                f" {count_text(sum(kernel.launches for kernel in bound), 'launch')},"
+                f" {format_share(sum(parts))} of the time. "
+            ),
+        ]
+    if totals.short_launches:
+        kernels = sum(1 for kernel in analysis.kernels if IS["short"](kernel))
+        limit = analysis.options.get("short_launch_s")
+        below = f" (below {format_si(limit, 's')})" if isinstance(limit, int | float) else ""
+        phrases += [
+            Phrase(
+                f"{count_text(totals.short_launches, 'launch')}"
+                f" ({format_share(counted.short_launches)}) of "
+            ),
+            Phrase(count_text(kernels, "kernel"), ("is", "short")),
+            Phrase(f" {'is' if totals.short_launches == 1 else 'are'} short{below}. "),
+        ]
+    if counted.launch_cost_s is not None:
+        phrases.append(
+            Phrase(
+                f"To start all launches one by one costs {format_si(counted.launch_cost_s, 's')},"
+                f" {format_share(counted.launch_cost_time)} of the time on the GPU."
+            )
+        )
+    return tuple(phrases)
+
+
+def _above(analysis: Analysis) -> Sentence:
+    above = [kernel for kernel in analysis.kernels if IS["above"](kernel)]
+    if not above:
+        return ()
+    return (
+        Phrase(count_text(len(above), "kernel"), ("is", "above")),
+        Phrase(
+            f" {'has' if len(above) == 1 else 'have'} launches faster than the roof allows, so"
+            " something is wrong there: see the warnings."
+        ),
+    )
+
+
+def _unknown(analysis: Analysis) -> Sentence:
+    unknown = [kernel for kernel in analysis.kernels if IS["unknown"](kernel)]
+    if not unknown:
+        return ()
+    parts = [share(kernel, analysis) for kernel in unknown]
+    time = None if None in parts else sum(part or 0.0 for part in parts)
+    return (
+        Phrase("FLOP or time of "),
+        Phrase(count_text(len(unknown), "kernel"), ("is", "unknown")),
+        Phrase(f" are unknown ({format_share(time)} of the time)."),
+    )
+
+
+#: What the filter ``is`` can ask of a kernel; ``script/state.js`` asks the same.
+IS: dict[str, Callable[[Kernel], bool]] = {
+    "zero": lambda kernel: bool(kernel.zero_flop_launches),
+    "near": lambda kernel: bool(kernel.near_zero_flop_launches),
+    "short": lambda kernel: bool(kernel.short_launches),
+    "tiny": lambda kernel: kernel.tiny,
+    "above": lambda kernel: kernel.launches_above_roof > 0 or above_roof(kernel),
+    "unknown": lambda kernel: kernel.flop is None or kernel.duration_s is None,
+}
