@@ -167,7 +167,11 @@ ZOOM = """async ([selector]) => {
   const gaps = [];
   let last = performance.now();
   let going = true;
-  const tick = (now) => { gaps.push(now - last); last = now; if (going) requestAnimationFrame(tick); };
+  const tick = (now) => {
+    gaps.push(now - last);
+    last = now;
+    if (going) requestAnimationFrame(tick);
+  };
   requestAnimationFrame(tick);
   for (let step = 0; step < 10; step += 1) {
     target.dispatchEvent(new WheelEvent("wheel", {bubbles: true, cancelable: true, deltaY: -100,
@@ -224,7 +228,9 @@ def main():
             )
             for name, (path, target) in pages.items():
                 runs = [measured(browser, path, target) for _ in range(REPEATS)]
-                paint, loaded, frame = (statistics.median(column) for column in zip(*runs))
+                paint, loaded, frame = (
+                    statistics.median(column) for column in zip(*runs, strict=True)
+                )
                 found[name] = {
                     "megabytes": path.stat().st_size / 1e6,
                     "first_paint_s": paint,

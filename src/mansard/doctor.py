@@ -22,7 +22,7 @@ from mansard.collect.cupti.library import find_cupti, load_cupti
 from mansard.collect.record import driver_version
 from mansard.counters.table import table_for
 from mansard.errors import MansardError
-from mansard.units import format_si
+from mansard.units import format_si, unit_factor
 
 State = Literal["ok", "warning", "problem", "unknown"]
 
@@ -31,6 +31,13 @@ _SYS_ADMIN, _PERFMON = 21, 38
 _PROFILERS = ("ncu", "nsys", "nv-hostengine", "dcgm-exporter", "nv-nsight-cu-cl", "dcgmi")
 _MPS = ("nvidia-cuda-mps",)
 _ENOUGH_BYTES = 1 << 30
+_MHZ = unit_factor("mhz")[0]
+_SLOWDOWNS = {
+    "nvmlClocksThrottleReasonHwSlowdown": "hardware slowdown",
+    "nvmlClocksThrottleReasonSwThermalSlowdown": "temperature",
+    "nvmlClocksThrottleReasonHwThermalSlowdown": "temperature (hardware)",
+    "nvmlClocksThrottleReasonHwPowerBrakeSlowdown": "external power brake",
+}
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -252,20 +259,10 @@ def _sharing(system: System) -> Iterator[Finding]:
 def _clocks(_system: System) -> Iterator[Finding]:
     for index, device, nvml in _nvml_devices():
         with contextlib.suppress(nvml.NVMLError):
-            mega = 10**6
-            now = nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * mega
-            most = nvml.nvmlDeviceGetMaxClockInfo(device, nvml.NVML_CLOCK_SM) * mega
+            now = nvml.nvmlDeviceGetClockInfo(device, nvml.NVML_CLOCK_SM) * _MHZ
+            most = nvml.nvmlDeviceGetMaxClockInfo(device, nvml.NVML_CLOCK_SM) * _MHZ
             reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(device)
-            slowed = [
-                text
-                for name, text in (
-                    ("nvmlClocksThrottleReasonHwSlowdown", "hardware slowdown"),
-                    ("nvmlClocksThrottleReasonSwThermalSlowdown", "temperature"),
-                    ("nvmlClocksThrottleReasonHwThermalSlowdown", "temperature (hardware)"),
-                    ("nvmlClocksThrottleReasonHwPowerBrakeSlowdown", "external power brake"),
-                )
-                if reasons & getattr(nvml, name, 0)
-            ]
+            slowed = [text for name, text in _SLOWDOWNS.items() if reasons & getattr(nvml, name, 0)]
             yield Finding(
                 what=f"clock of GPU {index}",
                 state="warning" if slowed else "ok",

@@ -16,7 +16,8 @@ LAYERS = (
     {"bench", "collect", "charts", "machines"},
     {"doctor", "validate", "workloads", "demo", "history", "fleet"},
     {"__init__"},
-    {"cli", "__main__"},
+    {"cli"},
+    {"__main__"},
 )
 #: The two packages of a layer that may know each other, and why.
 ALLOWED = {

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +25,8 @@ def _codes():
                 if is_slug and isinstance(keyword.value, ast.Constant):
                     found[keyword.value.value] = path.name
     for path in SOURCE.rglob("*.toml"):
-        for code in _TOML_CODE.findall(path.read_text(encoding="utf-8")):
+        text = path.read_text(encoding="utf-8")
+        for code in (*_TOML_CODE.findall(text), *tomllib.loads(text).get("notices", ())):
             found[code] = path.name
     return found
 

@@ -183,7 +183,7 @@ def test_phases_found_are_those_that_the_program_names(make, tmp_path):
 
 def test_operators_and_modules_are_named(tmp_path):
     loop = plain_loop()
-    with profile(tmp_path / "run.parquet", level="trace") as taken:
+    with profile(tmp_path / "run.parquet", level="trace", operators=True) as taken:
         while not taken.done:
             with taken.step():
                 loop(contextlib.nullcontext)

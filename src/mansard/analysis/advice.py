@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from mansard.analysis import advice_launches, advice_run, advice_work
 from mansard.analysis.advice_above import above_roof, is_above_roof
-from mansard.analysis.advice_case import Case, time_of
+from mansard.analysis.advice_case import Case
 from mansard.model.advice import Advice
-from mansard.model.analysis import Analysis, Kernel, quotient
+from mansard.model.analysis import Analysis, Kernel
 
 __all__ = ["Advice", "advise"]
 
@@ -60,25 +60,32 @@ def advise(analysis: Analysis) -> tuple[Advice, ...]:
     if not case.total_s:
         return ()
     wrong = [kernel for kernel in analysis.kernels if is_above_roof(kernel, case)]
-    given = [
-        advice
-        for advice in (*_of_kernels(case), *(a for rule in _RUN_RULES for a in rule(case)))
-        if (advice.recoverable_s or 0.0) >= WORTH_TELLING * case.total_s
-    ]
+    found = [*_of_kernels(case), *(advice for rule in _RUN_RULES for advice in rule(case))]
+    given = [advice for advice in found if _worth_telling(advice, case)]
     given.sort(key=lambda advice: -(advice.recoverable_s or 0.0))
-    worth = (quotient(time_of(wrong), case.total_s) or 0.0) >= WORTH_TELLING
-    return (*(above_roof(wrong, case) if worth else ()), *given)
+    contradictions = [advice for advice in above_roof(wrong, case) if _worth_telling(advice, case)]
+    return (*contradictions, *given)
+
+
+def _worth_telling(advice: Advice, case: Case) -> bool:
+    """Whether enough time can be won, or is spent where that is not known."""
+    time_s = advice.recoverable_s
+    if time_s is None:
+        spent_s = advice.evidence.get("duration_s", 0.0)
+        time_s = spent_s if isinstance(spent_s, float) else 0.0
+    return time_s >= WORTH_TELLING * case.total_s
 
 
 def _of_kernels(case: Case) -> Iterator[Advice]:
-    # A kernel above its roof has no floor to trust, and the time of a collective is its peers'.
-    left = [
-        kernel
-        for kernel in case.analysis.kernels
-        if kernel.family != "collective" and kernel.duration_s and not is_above_roof(kernel, case)
-    ]
-    for matches, tell in _KERNEL_RULES:
-        mine = [kernel for kernel in left if matches(kernel, case)]
-        left = [kernel for kernel in left if kernel not in mine]
+    cases: list[list[Kernel]] = [[] for _ in _KERNEL_RULES]
+    for kernel in case.analysis.kernels:
+        # A kernel above its roof has no floor to trust, and a collective waits for its peers.
+        if kernel.family == "collective" or not kernel.duration_s or is_above_roof(kernel, case):
+            continue
+        for (matches, _), mine in zip(_KERNEL_RULES, cases, strict=True):
+            if matches(kernel, case):
+                mine.append(kernel)
+                break
+    for (_, tell), mine in zip(_KERNEL_RULES, cases, strict=True):
         if mine:
             yield tell(mine, case)

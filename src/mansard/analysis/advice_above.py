@@ -35,22 +35,25 @@ def is_above_roof(kernel: Kernel, case: Case) -> bool:
 
 def above_roof(kernels: Sequence[Kernel], case: Case) -> Iterator[Advice]:
     """One diagnosis for all kernels that the same causes fit."""
-    alike: dict[tuple[Cause, ...], list[Kernel]] = {}
+    alike: dict[tuple[str, ...], list[Kernel]] = {}
     for kernel in kernels:
-        alike.setdefault(tuple(causes(kernel, case)), []).append(kernel)
-    for found, members in alike.items():
+        names = tuple(cause.name for cause in causes(kernel, case))
+        alike.setdefault((_bound(kernel), *names), []).append(kernel)
+    for members in alike.values():
+        found = causes(members[0], case)
         times = quotient(floor_of(members), time_of(members)) or 0.0
         first, *others = found
         also = f" Else: {'; '.join(cause.text for cause in others)}." if others else ""
         yield Advice(
             rule="above-roof",
-            sentence=f"{listed(members)} run {times:.3g} times as fast as the "
-            f"{level_word(_bound(members[0]))} roof allows, which cannot be: draw no conclusion "
-            f"from them before it is explained. Look first at this: {first.text}.{also}",
+            sentence=f"{times:.3g} times as fast as the {level_word(_bound(members[0]))} roof "
+            f"allows, which cannot be: {listed(members)}. Draw no conclusion from this before it "
+            f"is explained. Look first at this: {first.text}.{also}",
             recoverable_s=None,
             kernels=keys_of(members),
             evidence={
                 "times_the_roof": times,
+                "duration_s": time_of(members),
                 "bound": _bound(members[0]),
                 "causes": ", ".join(cause.name for cause in found),
             },

@@ -1,15 +1,20 @@
 """What every rule of the advice looks at, and the words that they share."""
 
 import dataclasses
+import re
 from collections.abc import Iterable, Sequence
 
+from mansard.analysis.grids import sm_count
 from mansard.analysis.options import AnalysisOptions
 from mansard.model.analysis import Analysis, Kernel, quotient
 from mansard.model.machine import Machine
 from mansard.units import format_si
 
+#: Kernels of optimizers, as PyTorch, apex and TensorFlow name them.
+OPTIMIZER = re.compile(r"adam|lamb(?!da)|sgd|addcmul|addcdiv|lerp|L2Norm", re.IGNORECASE)
+
 _LISTED = 3
-_LONGEST_NAME = 48
+_LONGEST_NAME = 44
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,22 +49,13 @@ class Case:
     @property
     def sm_count(self) -> int | None:
         """Multiprocessors of the GPUs of the run, where all have as many."""
-        return sm_count(self.analysis)
+        return sm_count(self.analysis.provenance, self.machine)
 
     @property
     def launch_cost_s(self) -> float | None:
         """What starting one launch takes the host, where the machine knows it."""
         cost = self.machine.launch_cost("stream") if self.machine else None
         return None if cost is None else cost.value
-
-
-def sm_count(analysis: Analysis) -> int | None:
-    """Multiprocessors of the GPUs of a run, else of its machine; None where they differ."""
-    devices = [device for origin in analysis.provenance for device in origin.devices]
-    counts = {device.sm_count for device in devices}
-    if not devices and analysis.machine is not None:
-        counts = {analysis.machine.device.sm_count}
-    return counts.pop() if len(counts) == 1 else None
 
 
 def mean_launch_s(kernel: Kernel) -> float | None:

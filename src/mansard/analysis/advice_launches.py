@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from mansard.analysis.advice_case import (
+    OPTIMIZER,
     Case,
     count,
     floor_of,
@@ -26,8 +27,6 @@ from mansard.units import format_share, format_si
 
 #: With this share of the SMs without a block, it is the grid that holds a kernel up.
 _IDLE_SMS = 0.3
-
-_OPTIMIZER = re.compile(r"adam|lamb|sgd|addcmul|addcdiv|lerp", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,14 +47,14 @@ def _names(pattern: str) -> re.Pattern[str]:
 MOVEMENTS = (
     Movement(
         "transfers",
-        "copies between host and GPU",
+        "Copies between host and GPU",
         "Pin the host memory, copy ahead on a stream of its own (non_blocking=True), and keep on "
         "the GPU what is used again",
         _names(r"^mem(cpy|ory)"),
     ),
     Movement(
         "layout-changes",
-        "layout changes and padding",
+        "Layout changes and padding",
         "Keep one layout from end to end (channels-last for tensor cores), with sizes that need "
         "no padding",
         _names(
@@ -65,20 +64,20 @@ MOVEMENTS = (
     ),
     Movement(
         "fills",
-        "fills with a constant",
+        "Fills with a constant",
         "Write results instead of adding to zeros: zero_grad(set_to_none=True), empty() for "
         "zeros(), beta=0 in products",
         _names(r"fill|memset|zero|set_value"),
     ),
     Movement(
         "joins",
-        "concatenations and slices",
+        "Concatenations and slices",
         "Let the producers write into slices of one buffer, and the consumers read views",
         _names(r"\bCat|concat|slic(e|ing)|split_kernel"),
     ),
     Movement(
         "casts-and-copies",
-        "casts and copies",
+        "Casts and copies",
         "Keep one precision between kernels (weights cast once a step, not once an operator) and "
         "fuse the casts that stay with their neighbours",
         _names(r"conver(t|sion)|cast|copy|clone"),
@@ -98,7 +97,7 @@ def launch_bound(kernels: Sequence[Kernel], case: Case) -> Advice:
     evidence: dict[str, float | str] = {"launches": launches, "duration_s": time_s}
     floor_s = floor_of(kernels)
     text = (
-        f"{count(launches, 'launch')} of {count(len(kernels), 'kernel')} ({listed(kernels)}) last "
+        f"Short launches: {launches:,} of {count(len(kernels), 'kernel')} ({listed(kernels)}), "
         f"{seconds(quotient(time_s, launches))} each, {seconds(time_s)} in all"
     )
     if floor_s is not None:
@@ -111,7 +110,7 @@ def launch_bound(kernels: Sequence[Kernel], case: Case) -> Advice:
     if phase is not None and phase.key is not None and len(case.analysis.phases) > 1:
         text += f" (most in phase '{phase.key}')"
         evidence["phase"] = phase.key
-    optimizer = any(_OPTIMIZER.search(kernel.key or "") for kernel in kernels)
+    optimizer = any(OPTIMIZER.search(kernel.key or "") for kernel in kernels)
     fused = "a fused optimizer, " if optimizer else ""
     return Advice(
         rule="launch-bound",
@@ -146,15 +145,17 @@ def move_less(kernels: Sequence[Kernel], case: Case, *, movement: Movement) -> A
     share = quotient(time_s, case.total_s)
     moved = [kernel.bytes_by_level.get("dram") for kernel in kernels]
     known = [amount for amount in moved if amount is not None]
-    text = f"{count(launches, 'launch')} ({listed(kernels)}) are {movement.what}"
+    text = (
+        f"{movement.what} take {seconds(time_s)} ({format_share(share)} of the time): "
+        f"{count(launches, 'launch')} ({listed(kernels)}), next to no FLOP"
+    )
     evidence: dict[str, float | str] = {"launches": launches, "duration_s": time_s}
     if known and len(known) == len(moved):
-        text += f": next to no FLOP, {format_si(sum(known), 'B')} through DRAM"
+        text += f", {format_si(sum(known), 'B')} through DRAM"
         evidence["bytes_dram"] = sum(known)
     return Advice(
         rule=movement.rule,
-        sentence=f"{text}, {seconds(time_s)} ({format_share(share)} of the time). "
-        f"{movement.remedy}.",
+        sentence=f"{text}. {movement.remedy}.",
         recoverable_s=time_s,
         kernels=keys_of(kernels),
         evidence=evidence,
@@ -180,7 +181,7 @@ def idle_sms(kernels: Sequence[Kernel], case: Case) -> Advice:
     share = idle_s / time_s
     return Advice(
         rule="idle-sms",
-        sentence=f"{listed(kernels)} ({seconds(time_s)}) start fewer blocks than the GPU has SMs: "
+        sentence=f"Fewer blocks than SMs in {listed(kernels)} ({seconds(time_s)}): "
         f"{format_share(share)} of the {case.sm_count} SMs got none. Cut the work into more "
         "blocks (split-K, smaller tiles, a larger batch), or run other work beside it on a "
         "second stream.",

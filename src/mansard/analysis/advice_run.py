@@ -33,11 +33,14 @@ def low_clock(case: Case) -> Iterator[Advice]:
     lost = 1 - clock / highest
     if lost < _CLOCK_LOW:
         return
+    won: float | None = None
     controls = {origin.clock_control for origin in case.analysis.provenance}
     if controls == {"none"}:
+        won = time_s * lost
         why = (
             "nobody locked it, so power or temperature holds it down; fewer bytes moved and lower "
-            "precision cost less power, a higher power limit gives more"
+            "precision cost less power, a higher power limit gives more. The time is part of "
+            "what other advice counts"
         )
     elif "base" in controls:
         why = "the profiler locked it to base; record with --clock-control none"
@@ -50,8 +53,8 @@ def low_clock(case: Case) -> Iterator[Advice]:
         rule="low-clock",
         sentence=f"Compute-bound kernels ({listed(bound)}; {seconds(time_s)}) ran at "
         f"{format_si(clock, 'Hz')}, {format_share(lost)} below the highest clock of "
-        f"{format_si(highest, 'Hz')}: {why}. The time is part of what other advice counts.",
-        recoverable_s=time_s * lost,
+        f"{format_si(highest, 'Hz')}: {why}.",
+        recoverable_s=won,
         kernels=keys_of(bound),
         evidence={
             "sm_clock_hz": clock,

@@ -7,6 +7,7 @@ mean stands in docs/advice.md.
 from collections.abc import Sequence
 
 from mansard.analysis.advice_case import (
+    OPTIMIZER,
     Case,
     floor_of,
     keys_of,
@@ -74,8 +75,8 @@ def off_tensor(kernels: Sequence[Kernel], case: Case) -> Advice:
         remedy = "Use automatic mixed precision (AMP), with sizes that are multiples of 8"
     return Advice(
         rule="off-tensor",
-        sentence=f"{listed(kernels)} ({seconds(time_s)}) are products or convolutions without any "
-        f"tensor work: {source} does it. On {path} the same work has a floor of "
+        sentence=f"No tensor work in {listed(kernels)} ({seconds(time_s)}), products or "
+        f"convolutions that {source} computes: on {path} the same work has a floor of "
         f"{seconds(least_s)}. {remedy}.",
         recoverable_s=max(0.0, time_s - least_s),
         kernels=keys_of(kernels),
@@ -108,15 +109,20 @@ def _on_tensor_s(kernel: Kernel, machine: Machine | None) -> float | None:
     target = _target(source, machine) if source else None
     if target is None or kernel.flop is None:
         return None
-    others = [floor or 0.0 for name, floor in kernel.floors_s.items() if name != "vector"]
-    return max(kernel.flop / target[1], *others, 0.0)
+    # Traffic nearer to the SM goes with the kernel; what comes from memory has to come anyway.
+    others = [kernel.floors_s.get(name) or 0.0 for name in ("l2", "dram", "launch")]
+    return max(kernel.flop / target[1], *others)
 
 
 def has_no_reuse(kernel: Kernel, case: Case) -> bool:
-    """Whether it streams at a fair part of the bandwidth, and no cache serves anything twice."""
+    """Whether it streams at a fair part of the bandwidth, and no cache serves anything twice.
+
+    Not an optimizer: it has to read and write every parameter once, and has no neighbours.
+    """
     del case
     return (
-        kernel.bound in ("dram", "l2")
+        not OPTIMIZER.search(kernel.key or "")
+        and kernel.bound in ("dram", "l2")
         and kernel.efficiency is not None
         and kernel.efficiency >= _WORKS
         and _passes_on(kernel)
@@ -129,10 +135,10 @@ def no_reuse(kernels: Sequence[Kernel], case: Case) -> Advice:
     without_s = sum(_floor_without_traffic(kernel) for kernel in kernels)
     share = quotient(floor_s, time_s)
     text = (
-        f"{listed(kernels)} ({seconds(time_s)}) stream their data: no cache serves a byte twice, "
-        f"and they run at {format_share(share)} of the memory roof. Only fewer passes help: fuse "
-        "them with their neighbours, or tile; "
-        f"what they compute needs {seconds(without_s)}"
+        f"Every byte is used once in {listed(kernels)} ({seconds(time_s)}), at "
+        f"{format_share(share)} of the memory roof: no cache serves it again. Only fewer passes "
+        "help: fuse with the neighbours, or tile; "
+        f"the computing alone needs {seconds(without_s)}"
     )
     if any(origin.cache_control == "all" for origin in case.analysis.provenance):
         text += (
@@ -154,14 +160,14 @@ def no_reuse(kernels: Sequence[Kernel], case: Case) -> Advice:
 
 
 def _passes_on(kernel: Kernel) -> bool:
-    """Whether L1 or L2 moves hardly more than DRAM does: what comes in is used once."""
+    """Whether L1 or L2 moves as much as DRAM does: what comes in is used once."""
     ratios = [
         quotient(kernel.bytes_by_level.get(level), kernel.bytes_by_level.get("dram"))
         for level in ("l1", "l2")
         if level not in kernel.partial_levels and "dram" not in kernel.partial_levels
     ]
-    known = [ratio for ratio in ratios if ratio is not None]
-    return bool(known) and min(known) <= _NO_REUSE
+    # Less than DRAM means that the level does not see all of the traffic.
+    return any(ratio is not None and 1 / _NO_REUSE <= ratio <= _NO_REUSE for ratio in ratios)
 
 
 def _floor_without_traffic(kernel: Kernel) -> float:
@@ -185,23 +191,23 @@ def latency_bound(kernels: Sequence[Kernel], case: Case) -> Advice:
     time_s, floor_s = time_of(kernels), floor_of(kernels)
     share = quotient(floor_s, time_s)
     text = (
-        f"{listed(kernels)} ({seconds(time_s)}) keep nothing busy: the highest floor, mostly "
-        f"{level_word(kernels[0].bound or '')}, is {format_share(share)} of their time, so they "
-        "wait on latency. Give them more bytes in flight (wider loads, more blocks per SM, "
-        "coalesced access), or another algorithm"
+        f"Nothing is busy in {listed(kernels)} ({seconds(time_s)}): the highest floor, mostly "
+        f"{level_word(kernels[0].bound or '')}, is {format_share(share)} of the time, which "
+        "leaves latency. Put more bytes in flight (wider loads, more blocks per SM, coalesced "
+        "access), or take another algorithm"
     )
     evidence: dict[str, float | str] = {"duration_s": time_s, "floor_s": floor_s or 0.0}
-    again = [kernel for kernel in kernels if (_fetched_again(kernel) or 0) >= _FETCHED_AGAIN]
+    again = [kernel for kernel in kernels if _l1_over_l2(kernel) >= _FETCHED_AGAIN]
     if again:
-        times = _fetched_again(again[0]) or 0.0
+        times = _l1_over_l2(again[0])
         text += (
             f". {listed(again[:1])} moves {times:.2g} times the bytes of L2 through L1: scattered "
             "access, or reuse that belongs into shared memory"
         )
         evidence["l1_over_l2_bytes"] = times
-    passing = [kernel for kernel in kernels if kernel not in again and _passes_on(kernel)]
+    passing = [k for k in kernels if _l1_over_l2(k) < _FETCHED_AGAIN and _passes_on(k)]
     if passing:
-        text += f". In {listed(passing[:2])} no cache serves a byte twice"
+        text += f". No cache serves a byte twice in {listed(passing[:2])}"
     return Advice(
         rule="latency-bound",
         sentence=f"{text}.",
@@ -211,8 +217,8 @@ def latency_bound(kernels: Sequence[Kernel], case: Case) -> Advice:
     )
 
 
-def _fetched_again(kernel: Kernel) -> float | None:
-    return quotient(kernel.bytes_by_level.get("l1"), kernel.bytes_by_level.get("l2"))
+def _l1_over_l2(kernel: Kernel) -> float:
+    return quotient(kernel.bytes_by_level.get("l1"), kernel.bytes_by_level.get("l2")) or 0.0
 
 
 def is_below_compute_roof(kernel: Kernel, case: Case) -> bool:
@@ -233,7 +239,7 @@ def below_compute_roof(kernels: Sequence[Kernel], case: Case) -> Advice:
     share = quotient(floor_s, time_s)
     return Advice(
         rule="below-compute-roof",
-        sentence=f"{listed(kernels)} ({seconds(time_s)}) are bound by computing at "
+        sentence=f"Computing bounds {listed(kernels)} ({seconds(time_s)}), at "
         f"{format_share(share)} of the roof. Look at sizes that fill tiles and whole waves of "
         "blocks, at work beside the products (epilogues, index arithmetic), and at newer or "
         "tuned library kernels.",

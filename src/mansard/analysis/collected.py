@@ -4,6 +4,8 @@ Null can also mean that the chip has no such path at all (tensor fp8 on Volta): 
 cannot have done work, and its null takes nothing away from the sums.
 """
 
+from collections.abc import Iterable, Mapping
+
 from mansard.analysis.theoretical import lacking_paths
 from mansard.model.paths import FLOP_PATHS
 from mansard.model.provenance import Provenance
@@ -35,15 +37,22 @@ def unaccounted(missing: frozenset[str], absent: frozenset[str]) -> frozenset[st
     return hidden
 
 
-def known(column: str, live: frozenset[str]) -> str:
+def known(column: str, live: frozenset[str], alike: Mapping[str, str]) -> str:
     """SQL: whether the work on a path is known of a launch.
 
     Args:
         column: of the path, one of ``live``.
         live: columns that were counted on some launch.
+        alike: columns that are null on the same launches, by one that stands for them.
     """
     others = _APART if column == _TOGETHER else {_TOGETHER} if column in _APART else frozenset()
-    return f"coalesce({', '.join([column, *sorted(others & live)])}) IS NOT NULL"
+    return f"{any_of([column, *sorted(others & live)], alike)} IS NOT NULL"
+
+
+def any_of(columns: Iterable[str], alike: Mapping[str, str]) -> str:
+    """SQL: null only where all of the columns are; see ``known``."""
+    asked = list(dict.fromkeys(alike.get(column, column) for column in columns))
+    return asked[0] if len(asked) == 1 else f"coalesce({', '.join(asked)})"
 
 
 def _absent(origin: Provenance) -> frozenset[str]:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from mansard import engine
 from mansard.analysis.collected import known
 from mansard.analysis.families import family
-from mansard.analysis.floors import LAUNCH, Resource
+from mansard.analysis.floors import LAUNCH, Resource, resources
 from mansard.analysis.launches import BYTES, COPY_KINDS, WORK, Launches
 from mansard.analysis.names import short_name
 from mansard.analysis.options import AnalysisOptions
+from mansard.analysis.sql_engine import Scan, embedded
+from mansard.model.machine import Machine
 from mansard.model.paths import FLOP_PATHS
 
 if TYPE_CHECKING:
@@ -42,12 +44,14 @@ class Plan:
         resources: what takes time; empty without a machine.
         absent: work columns of paths that the chip does not have.
         options: how to count and time.
+        scan: what runs the queries over the launches.
     """
 
     launches: Launches
     resources: tuple[Resource, ...]
     absent: frozenset[str]
     options: AnalysisOptions
+    scan: Scan = embedded
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,17 +84,26 @@ class Row:
         return self.count(f"missing {column}")
 
 
-def build(connection: "DuckDBPyConnection", plan: Plan) -> Plan:
+def build(
+    connection: "DuckDBPyConnection", plan: Plan, machine: Machine | None = None
+) -> Plan:
     """Scan the launches and leave the cube as table ``cell`` of the connection.
+
+    Args:
+        connection: where the table is made.
+        plan: what to compute.
+        machine: what the resources of the plan are of.
 
     Returns:
         The plan as it was carried out.
     """
     _scan(connection, plan)
-    if connection.execute("SELECT sum(invalid) FROM cube").fetchall()[0][0]:
-        # Impossible values were taken out: columns that the statistics call full are not.
-        launches = dataclasses.replace(plan.launches, full=frozenset())
-        plan = dataclasses.replace(plan, launches=launches)
+    if not _confirmed(connection, plan):
+        # Impossible values were taken out, or nulls lie elsewhere than the statistics suggest:
+        # each column has to be asked for itself.
+        launches = dataclasses.replace(plan.launches, full=frozenset(), alike={}, alike_nulls={})
+        known_of = resources(machine, launches) if machine else ()
+        plan = dataclasses.replace(plan, launches=launches, resources=known_of)
         _scan(connection, plan)
     _describe_names(connection, plan)
     zero_n, zero_s = '"zero launches"', '"zero_s"'
@@ -110,10 +123,20 @@ def build(connection: "DuckDBPyConnection", plan: Plan) -> Plan:
 def _scan(connection: "DuckDBPyConnection", plan: Plan) -> None:
     measures = _measures(plan)
     listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in measures.items())
-    connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE cube AS SELECT name, kind, phase, rank, {listed} "
-        f"FROM ({_placed(plan)}) GROUP BY name, kind, phase, rank"
+    plan.scan(
+        connection,
+        "cube",
+        f"SELECT name, kind, phase, rank, {listed} "
+        f"FROM ({_placed(plan)}) AS placed GROUP BY name, kind, phase, rank",
     )
+
+
+def _confirmed(connection: "DuckDBPyConnection", plan: Plan) -> bool:
+    """Whether the launches are as the statistics of the files let expect."""
+    nulls = plan.launches.alike_nulls
+    counted = ["sum(invalid)", *(f"sum({engine.identifier(f'none {name}')})" for name in nulls)]
+    invalid, *found = connection.execute(f"SELECT {', '.join(counted)} FROM cube").fetchall()[0]
+    return not invalid and (invalid is None or found == list(nulls.values()))
 
 
 def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
@@ -132,6 +155,8 @@ def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
     )
     names = [column[0] for column in cursor.description]
     rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+    for row in rows:
+        row |= {name: row[twin] for name, twin in _twins(plan).items()}
     # Beside the sums and not with them: distinct counts there cost as much as all of them.
     distinct = {
         (of, key): count
@@ -179,7 +204,7 @@ def faulty_columns(connection: "DuckDBPyConnection", launches: Launches) -> list
 def _placed(plan: Plan) -> str:
     """Every launch with its floors, its FLOP and what follows from them."""
     live = plan.launches.live
-    counted = [path.column for path in FLOP_PATHS if path.column in live]
+    counted = [path.column for path in FLOP_PATHS if path.column in live - plan.launches.zero]
     added = {
         "flop": " + ".join(f"coalesce({column}, 0)" for column in counted) or "0",
         # Without any counter of a pipe, no FLOP on the other does not mean that there are none.
@@ -212,7 +237,8 @@ def _pipe_known(plan: Plan, pipe: str) -> str:
     columns = [path.column for path in FLOP_PATHS if path.pipe == pipe]
     if plan.absent.issuperset(columns):
         return "true"
-    return " AND ".join(known(column, live) for column in columns if column in live) or "false"
+    asked = [known(column, live, plan.launches.alike) for column in columns if column in live]
+    return " AND ".join(dict.fromkeys(asked)) or "false"
 
 
 def _measures(plan: Plan) -> dict[str, str]:
@@ -244,13 +270,19 @@ def _measures(plan: Plan) -> dict[str, str]:
         "near_s": _time(f"CASE WHEN {near} THEN duration_s END", options),
         "short": f"count_if(duration_s < {options.short_launch_s!r}::DOUBLE)",
     }
+    twins = _twins(plan)
     for column in (*WORK, *BYTES):
-        if column in live:
+        if column in live and column not in twins:
             measures[column] = f"sum({column})"
-        if column in live - plan.launches.full:
+        if column in live - plan.launches.full and f"missing {column}" not in twins:
             measures[f"missing {column}"] = (
                 f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) - count({column}) END"
             )
+    alike = plan.launches.alike
+    for first in plan.launches.alike_nulls:
+        # None of them: were they null on different launches, this would be fewer than nulls.
+        every = ", ".join(column for column, stands in alike.items() if stands == first)
+        measures[f"none {first}"] = f"count_if(coalesce({every}) IS NULL)"
     for resource in plan.resources:
         floor = f"floor_{resource.name}"
         # A floor without a measured time beside it would spoil the efficiency.
@@ -263,6 +295,24 @@ def _measures(plan: Plan) -> dict[str, str]:
         allowed = f"{1 + options.tolerance_above_roof!r}::DOUBLE"
         measures["above"] = f"count_if(floor_roof > duration_s * {allowed})"
     return measures
+
+
+def _twins(plan: Plan) -> dict[str, str]:
+    """Measures that equal another one, by that other one: they need not be computed."""
+    launches = plan.launches
+    twins = {}
+    first: dict[str, str] = {}
+    for column in (name for name in (*WORK, *BYTES) if name in launches.live):
+        stands = launches.alike.get(column, column)
+        if stands != column:
+            twins[f"missing {column}"] = f"missing {stands}"
+        nulls = stands if column in launches.alike else "full" if column in launches.full else None
+        # Sums of nothing but zeros over the same launches. Bytes keep their columns in the cube.
+        if column in launches.zero and column in WORK and nulls:
+            other = first.setdefault(nulls, column)
+            if other != column:
+                twins[column] = other
+    return twins
 
 
 def _time(duration: str, options: AnalysisOptions) -> str:

@@ -20,7 +20,8 @@ ceiling for, and int4 and int1, which hardly any program uses and hardly any pro
 
 import dataclasses
 
-from mansard.analysis.collected import known
+from mansard.analysis.collected import any_of, known
+from mansard.analysis.launches import Launches
 from mansard.model.machine import Machine
 from mansard.model.paths import LEVELS, PATHS, ComputePath
 
@@ -49,15 +50,15 @@ class Resource:
     counted: bool = True
 
 
-def resources(machine: Machine, live: frozenset[str]) -> tuple[Resource, ...]:
+def resources(machine: Machine, launches: Launches) -> tuple[Resource, ...]:
     """The resources of a machine, and the pipes that a run used and the machine does not know.
 
     Args:
         machine: with the ceilings.
-        live: columns that were collected.
+        launches: the run; what was collected is a resource that has a floor.
     """
-    found = [_pipe(machine, pipe, live) for pipe in ("vector", "tensor")]
-    found += [_level(machine, level, live) for level in LEVELS]
+    found = [_pipe(machine, pipe, launches) for pipe in ("vector", "tensor")]
+    found += [_level(machine, level, launches.live) for level in LEVELS]
     cost = machine.launch_cost("graph node")
     if cost is not None and cost.value is not None:
         found.append(Resource(LAUNCH, _number(cost.value), "false"))
@@ -77,7 +78,8 @@ def bandwidth_of(machine: Machine, level: str) -> float | None:
     return None if found is None else found.value
 
 
-def _pipe(machine: Machine, pipe: str, live: frozenset[str]) -> Resource | None:
+def _pipe(machine: Machine, pipe: str, launches: Launches) -> Resource | None:
+    live, alike = launches.live, launches.alike
     paths = [path for path in PATHS if path.pipe == pipe]
     counted = [path for path in paths if path.column in live]
     if not counted:
@@ -88,16 +90,19 @@ def _pipe(machine: Machine, pipe: str, live: frozenset[str]) -> Resource | None:
     roofless = []
     for path in counted:
         ceiling = ceiling_of(machine, path)
+        worked = path.column not in launches.zero
         if ceiling is None:
-            roofless.append(f"coalesce({path.column}, 0) > 0")
+            if worked:
+                roofless.append(f"coalesce({path.column}, 0) > 0")
         else:
-            terms.append(f"coalesce({path.column}, 0) / {_number(ceiling)}")
+            if worked:
+                terms.append(f"coalesce({path.column}, 0) / {_number(ceiling)}")
             if path.name not in _HARDLY_USED:
-                unknown.append(f"NOT {known(path.column, live)}")
+                unknown.append(f"NOT {known(path.column, live, alike)}")
     unroofed = " OR ".join(roofless) or "false"
-    none = f"coalesce({', '.join(path.column for path in counted)}) IS NULL"
+    none = f"{any_of((path.column for path in counted), alike)} IS NULL"
     floor = f"CASE WHEN {none} OR {unroofed} THEN NULL ELSE {' + '.join(terms) or '0e0'} END"
-    return Resource(pipe, floor, f"({' OR '.join([none, *unknown, unroofed])})")
+    return Resource(pipe, floor, f"({' OR '.join(dict.fromkeys([none, *unknown, unroofed]))})")
 
 
 def _level(machine: Machine, level: str, live: frozenset[str]) -> Resource | None:

@@ -6,11 +6,11 @@ the query: the files' own statistics tell them, and they cost time.
 """
 
 import dataclasses
-from collections.abc import Iterable
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mansard import engine
+from mansard.analysis.file_statistics import statistics
 from mansard.model.columns import RUN_COLUMNS
 from mansard.model.paths import LEVELS, PATHS
 from mansard.model.run import Run
@@ -38,11 +38,17 @@ class Launches:
 
     Attributes:
         sql: SELECT with ``name`` and ``kind`` (never null; ``kernel`` unless stated otherwise),
-            ``phase``, ``rank``, ``launch``, ``start_s``, ``shape`` (equal for equal grid and
-            block), ``invalid``, and the columns of ``live`` and ``ALWAYS``.
+            ``phase``, ``host``, ``rank``, ``device``, ``step``, ``launch``, ``start_s``, ``shape`` (equal
+            for equal grid and block), ``blocks``, ``invalid``, and the columns of ``live`` and
+            ``ALWAYS``.
         live: those of ``QUANTITIES`` that have a value on some launch.
         full: those that have a value on every launch, impossible ones included.
         has_shape: whether grids and blocks are known at all.
+        has_start: whether start times are.
+        zero: those of ``live`` that have no value but 0.
+        alike: columns that are probably null on the same launches, by one of them that stands
+            for all; a scan must confirm it.
+        alike_nulls: on how many launches that one is null.
         faults: SELECT of one row with, for each column of ``live``, how many of its values were
             impossible. A scan of its own, for when there are any.
     """
@@ -52,6 +58,10 @@ class Launches:
     full: frozenset[str]
     has_shape: bool
     faults: str
+    has_start: bool = False
+    zero: frozenset[str] = frozenset()
+    alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    alike_nulls: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
@@ -63,30 +73,38 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         name: sql_type
         for name, sql_type, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     }
-    filled, full = _filled(connection, run.files)
-    filled &= types.keys()
+    told = statistics(connection, run.files)
+    filled = told.filled & types.keys()
+    # A cast could make nulls or round.
+    right = frozenset(name for name in filled if types[name] == _TYPES.get(name))
 
     def value(column: str) -> str:
         """The column in the type that a run has for it."""
         if column not in filled:
             return f"CAST(NULL AS {_TYPES[column]})"
         quoted = engine.identifier(column)
-        right = types[column] == _TYPES[column]
-        return quoted if right else f"TRY_CAST({quoted} AS {_TYPES[column]})"
+        return quoted if column in right else f"TRY_CAST({quoted} AS {_TYPES[column]})"
 
-    live = frozenset(filled) & set(QUANTITIES)
+    live = filled & set(QUANTITIES)
+    sound = live & told.sound & right
     has_shape = bool(filled & set(SHAPE))
     selected = {
         "name": f"coalesce({value('name')}, '')",
         "kind": f"coalesce({value('kind')}, 'kernel')",
         "phase": value("phase"),
+        "host": value("host"),
         "rank": _rank(connection, run, value("rank")),
+        "device": value("device"),
+        "step": value("step"),
         "launch": value("launch"),
         "start_s": value("start_s"),
+        "blocks": " * ".join(f"CAST({value(f'grid_{axis}')} AS DOUBLE)" for axis in "xyz"),
         "shape": f"hash({', '.join(map(value, SHAPE))})" if has_shape else "0::UBIGINT",
-        "invalid": _any(f"NOT {_possible(value(column))}" for column in sorted(live)),
+        "invalid": _any(f"NOT {_possible(value(column))}" for column in sorted(live - sound)),
         **{
-            column: f"CASE WHEN {_possible(value(column))} THEN {value(column)} END"
+            column: value(column)
+            if column in sound
+            else f"CASE WHEN {_possible(value(column))} THEN {value(column)} END"
             for column in sorted(live | set(ALWAYS))
         },
     }
@@ -97,16 +115,21 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
     return Launches(
         sql=f"SELECT {columns} FROM {source}",
         live=live,
-        # A cast could make nulls.
-        full=frozenset(name for name in live & full if types[name] == _TYPES[name]),
+        full=live & told.full & right,
         has_shape=has_shape,
         faults=f"SELECT {faults} FROM {source}",
+        has_start="start_s" in filled,
+        zero=told.zero & sound,
+        alike=(alike := told.alike(sorted(sound & {*WORK, *BYTES}))),
+        alike_nulls={first: told.nulls[first] for first in alike.values()},
     )
 
 
 _EMPTY = (
-    "SELECT '' AS name, 'kernel' AS kind, NULL::VARCHAR AS phase, NULL::INTEGER AS rank, "
-    "NULL::BIGINT AS launch, NULL::DOUBLE AS start_s, 0::UBIGINT AS shape, false AS invalid, "
+    "SELECT '' AS name, 'kernel' AS kind, NULL::VARCHAR AS phase, NULL::VARCHAR AS host, "
+    "NULL::INTEGER AS rank, "
+    "NULL::INTEGER AS device, NULL::INTEGER AS step, NULL::BIGINT AS launch, "
+    "NULL::DOUBLE AS start_s, 0::UBIGINT AS shape, NULL::DOUBLE AS blocks, false AS invalid, "
     "NULL::DOUBLE AS duration_s, NULL::DOUBLE AS sm_clock_hz "
     "WHERE false"
 )
@@ -119,18 +142,6 @@ def _possible(value: str) -> str:
 
 def _any(conditions: Iterable[str]) -> str:
     return "(" + (" OR ".join(conditions) or "false") + ")"
-
-
-def _filled(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> tuple[set[str], set[str]]:
-    """Columns not null throughout, and columns never null, as far as the files' statistics say."""
-    rows = connection.execute(
-        "SELECT path_in_schema, "
-        "bool_or(stats_null_count IS NULL OR stats_null_count < num_values), "
-        "bool_and(coalesce(stats_null_count = 0, false)) "
-        f"AND count(DISTINCT file_name) = {len(files)} "
-        f"FROM parquet_metadata({engine.file_list(files)}) GROUP BY ALL"
-    ).fetchall()
-    return {name for name, some, _ in rows if some}, {name for name, _, every in rows if every}
 
 
 def _rank(connection: "DuckDBPyConnection", run: Run, column: str) -> str:

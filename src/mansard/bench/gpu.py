@@ -152,13 +152,13 @@ class _Run:
 
     def _outcome(self, test: Test, builders: "_Builders", worker: Worker) -> Outcome:
         """Measure one test with the variants that compiled and show what they should."""
-        built = [builders.built(variant) for variant in test.variants]
-        usable = [v for v, b in zip(test.variants, built, strict=True) if not b.problem]
-        if test.variants and not usable:
-            return Outcome(refusal=built[0].problem)
-        if test.recipe == "partition" and len(usable) < len(test.variants):
+        built = [(variant, builders.built(variant)) for variant in test.variants]
+        usable = [(variant, found) for variant, found in built if not found.problem]
+        if built and not usable:
+            return Outcome(refusal=built[0][1].problem)
+        if test.recipe == "partition" and len(usable) < len(built):
             return Outcome(refusal="a kernel that it needs does not compile")
-        test = msgspec.structs.replace(test, variants=tuple(usable))
+        test = msgspec.structs.replace(test, variants=tuple(variant for variant, _ in usable))
         request = Request(do="measure", arch=self._target.arch, test=test, settings=self._settings)
         try:
             reply = worker.ask(request, _MEASURE_S)
@@ -169,8 +169,7 @@ class _Run:
         if any(name in (outcome.refusal or "") for name in _LOST):
             self._reopen(worker)  # the context is lost: every later call would fail too
         position = outcome.evidence.get("variant", 0)
-        shown = {v: b.evidence for v, b in zip(test.variants, built, strict=False)}
-        machine_code = shown.get(usable[position], {}) if usable else {}
+        machine_code = usable[position][1].evidence if usable else {}
         evidence = {k: v for k, v in outcome.evidence.items() if k != "variant"}
         return msgspec.structs.replace(outcome, evidence={**machine_code, **evidence})
 

@@ -16,8 +16,13 @@ _ARMS: tuple[Literal["low-toggle", "random"], ...] = ("random", "low-toggle")
 _L1_RESERVE = 28 * _KIB
 #: Passes over a tile of shared memory in one iteration of the loop.
 _PASSES = 4
-#: 16-byte words a thread and tile, and threads of a block.
-_STREAM = ((2, 512), (4, 512), (8, 512), (8, 256), (4, 1024), (2, 1024))
+#: 16-byte words a thread and tile, and threads of a block: what was best on some GPU.
+_STREAM = {
+    "read": ((16, 256), (8, 256), (4, 512)),
+    "write": ((1, 1024), (2, 1024), (2, 512)),
+    "copy": ((1, 512), (1, 256), (2, 512)),
+    "triad": ((1, 1024), (1, 512), (2, 512)),
+}
 #: Rows of 16 bytes a thread in the sweep of the working set.
 _SWEEP_ROWS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)
 
@@ -89,36 +94,50 @@ def _shared_tests(opened: Opened) -> Iterator[Test]:
 
 
 def cache_variant(
-    access: str, operator: str, *, blocks: int, rows: int, unroll: int, fixed: bool = False
+    operator: str, *, blocks: int, rows: int, unroll: int, fixed: bool = False, entry: str = "read"
 ) -> Variant:
     """A kernel of ``cache.cu`` with blocks of 1 024 threads.
 
     Args:
-        access: ``read``, ``read_turns``, ``write`` or ``copy``.
         operator: ``ca`` or ``cg``.
         blocks: per SM.
         rows: of 16 KiB, of a block's part of the set.
         unroll: rows that are loaded before the first is used.
         fixed: compile the number of rows in, so that the loop over them is unrolled.
+        entry: ``read``, or ``read_turns``: parts take turns.
     """
-    threads = 1024
-    both = 2 if access == "copy" else 1
     return Variant(
         source="cache.cu",
-        entry=f"cache_{access}",
+        entry=f"cache_{entry}",
         macros=(
             ("OPERATOR", f'"{operator}"'),
             *((("ROWS", str(rows)),) if fixed else ()),
-            ("THREADS", str(threads)),
+            ("THREADS", "1024"),
             ("UNROLL", str(unroll)),
         ),
-        threads=threads,
+        threads=1024,
         blocks=blocks,
         carveout=0,
-        work=float(both * rows * threads * _WORD),
+        work=float(rows * 1024 * _WORD),
+        rows=rows,
+        mnemonic="LDG\\.E\\.128.*",
+        count=rows if fixed else unroll,
+    )
+
+
+def _l2_variant(access: str, *, blocks: int, rows: int, unroll: int) -> Variant:
+    """A kernel of ``l2.cu`` with blocks of 1 024 threads; see ``cache_variant``."""
+    return Variant(
+        source="l2.cu",
+        entry=f"l2_{access}",
+        macros=(("THREADS", "1024"), ("UNROLL", str(unroll))),
+        threads=1024,
+        blocks=blocks,
+        carveout=0,
+        work=float((2 if access == "copy" else 1) * rows * 1024 * _WORD),
         rows=rows,
         mnemonic="STG\\.E\\.128.*" if access == "write" else "LDG\\.E\\.128.*",
-        count=rows if fixed else unroll,
+        count=unroll,
     )
 
 
@@ -126,7 +145,7 @@ def _l1_tests(opened: Opened) -> Iterator[Test]:
     room = int(opened.numbers.get("shared_per_sm_bytes", 96 * _KIB)) + _L1_RESERVE
     rows = max(4, room * 3 // 4 // (1024 * _WORD) // 4 * 4)
     variants = [
-        cache_variant("read", "ca", blocks=1, rows=count, unroll=4, fixed=fixed)
+        cache_variant("ca", blocks=1, rows=count, unroll=4, fixed=fixed)
         for count in dict.fromkeys((rows, max(4, rows - 4)))
         for fixed in (True, False)
     ]
@@ -154,7 +173,7 @@ def _l2_tests(opened: Opened) -> Iterator[Test]:
         for arm in _ARMS:
             yield Test(
                 name=f"l2 {access} {arm}",
-                recipe="cache",
+                recipe="l2",
                 kind="bandwidth",
                 level="l2",
                 access=access,
@@ -183,7 +202,7 @@ def _l2_tests(opened: Opened) -> Iterator[Test]:
                 shared_bytes=2048 * 2,
             ),
             *(
-                cache_variant("read_turns", "cg", blocks=1, rows=rows, unroll=unroll)
+                cache_variant("cg", blocks=1, rows=rows, unroll=unroll, entry="read_turns")
                 for rows, unroll in ((2, 2), (4, 4), (8, 4))
             ),
         ),
@@ -201,7 +220,7 @@ def _l2_variants(opened: Opened, access: str, l2: int, sms: int) -> Iterator[Var
         for unroll in (4, 2) if rows >= 2 else (1,):
             fitting = rows // unroll * unroll
             if fitting:
-                yield cache_variant(access, "cg", blocks=blocks, rows=fitting, unroll=unroll)
+                yield _l2_variant(access, blocks=blocks, rows=fitting, unroll=unroll)
 
 
 def _dram_tests() -> Iterator[Test]:
@@ -224,10 +243,10 @@ def _dram_tests() -> Iterator[Test]:
                         entry=f"stream_{access}",
                         macros=(("THREADS", str(threads)), ("UNROLL", str(unroll))),
                         threads=threads,
-                        mnemonic="STG\\.E\\.128.*" if access == "write" else "LDG\\.E.*128.*",
+                        mnemonic="STG\\.E.*128.*" if access == "write" else "LDG\\.E.*128.*",
                         count=unroll * max(1, reads),
                     )
-                    for unroll, threads in _STREAM
+                    for unroll, threads in _STREAM[access]
                 ),
                 numbers={"streams": reads + writes, "reads": reads, "writes": writes},
                 expected_s=0.25,
@@ -285,7 +304,6 @@ def sweep_tests(opened: Opened) -> Iterator[Test]:
             kind=None,
             variants=tuple(
                 cache_variant(
-                    "read",
                     operator,
                     blocks=blocks,
                     rows=rows,

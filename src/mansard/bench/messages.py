@@ -11,6 +11,7 @@ Recipe = Literal[
     "compute",
     "shared",
     "cache",
+    "l2",
     "partition",
     "stream",
     "memcpy",
@@ -39,7 +40,7 @@ class Settings(msgspec.Struct, frozen=True):
     repeats: int = 20
     sample_s: float = 0.006
     warm_s: float = 0.2
-    patience_s: float = 0.8
+    patience_s: float = 1.2
     curve_repeats: int = 3
 
 

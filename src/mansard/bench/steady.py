@@ -17,6 +17,8 @@ _GROWTH = 4
 #: Warm-up ends when this many samples in a row lie this close together.
 _WINDOW = 5
 _WITHIN = 0.01
+#: And when the clocks of all SMs do: parts of the chip change their clock one after the other.
+_ONE_CLOCK = 0.001
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,10 +28,12 @@ class Timing:
     Attributes:
         seconds: on the device.
         clock_hz: mean SM clock while it ran; None if it could not be read.
+        clock_spread: (fastest - slowest SM) / clock_hz.
     """
 
     seconds: float
     clock_hz: float | None = None
+    clock_spread: float | None = None
 
 
 #: Runs a kernel with so many iterations, so many times in a row.
@@ -80,7 +84,9 @@ def measure(run: Run, settings: Settings, *, warm_s: float, iterations: int = 0)
         batch = run(iterations, _WINDOW)
         seen += [timing.seconds for timing in batch]
         worked += sum(timing.seconds for timing in batch)
-        steady = settled(seen, window=_WINDOW, within=_WITHIN)
+        steady = settled(seen, window=_WINDOW, within=_WITHIN) and all(
+            (timing.clock_spread or 0.0) < _ONE_CLOCK for timing in batch
+        )
         if (steady and worked >= warm_s) or worked >= max(warm_s, settings.patience_s):
             break
     timings = tuple(run(iterations, settings.repeats))

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable
 
 from mansard.charts.labels import ceiling_label, positive
 from mansard.model.machine import Ceiling, Machine
-from mansard.model.paths import FLOP_PATHS, LEVELS
+from mansard.model.paths import FLOP_PATHS, MACHINE_LEVELS
 
 #: Without ceilings of one kind the axes assume this ridge, in FLOP/byte (GPUs have 10 to 400).
 _USUAL_RIDGE = 100.0
@@ -191,7 +191,7 @@ def _compute(machine: Machine) -> list[tuple[str, Ceiling, float]]:
 
 def _bandwidth(machine: Machine) -> list[tuple[str, Ceiling, float]]:
     found = []
-    for level in LEVELS:
+    for level in MACHINE_LEVELS:
         ceiling = machine.bandwidth(level)
         value = positive(ceiling.value) if ceiling else None
         if ceiling and value:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from mansard.analysis.advice import advise
 from mansard.charts.labels import unknown_paths
 from mansard.charts.plain import number, plain, text
 from mansard.model.analysis import REPORT_FORMAT, Analysis, Group, Kernel
@@ -49,6 +50,7 @@ def report_dict(analysis: Analysis) -> dict[str, Any]:
         "families": [{"family": text(group.key), **_group(group)} for group in analysis.families],
         "ranks": [{"rank": text(group.key), **_group(group)} for group in analysis.ranks],
         "kernels": [_kernel(kernel) for kernel in analysis.kernels],
+        "advice": _advice(analysis),
         "warnings": _warnings(analysis),
     }
 
@@ -179,6 +181,19 @@ def _floors(group: Group) -> dict[str, Any]:
         "untimed_launches": group.untimed_launches,
         "partial_levels": list(group.partial_levels),
     }
+
+
+def _advice(analysis: Analysis) -> list[dict[str, Any]]:
+    return [
+        {
+            "rule": advice.rule,
+            "sentence": text(advice.sentence),
+            "recoverable_s": number(advice.recoverable_s),
+            "kernels": [text(key) for key in advice.kernels],
+            "evidence": plain(advice.evidence),
+        }
+        for advice in advise(analysis)
+    ]
 
 
 def _warnings(analysis: Analysis) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from mansard.units import format_share, format_si
 #: Resources in the order in which tables and bars show them.
 RESOURCES = ("tensor", "vector", "shared", "l1", "l2", "dram", "link", "launch")
 
-_WORDS = {"l1": "L1", "l2": "L2", "dram": "DRAM"}
+_WORDS = {"l1": "L1", "l2": "L2", "l3": "L3", "dram": "DRAM"}
 
 #: Floor over measured time beyond which a number is a fault to look for, not an efficiency.
 ABOVE_ROOF = 1.02

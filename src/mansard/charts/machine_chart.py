@@ -141,7 +141,7 @@ def _table(axes: Any, rows: Sequence[CeilingRow], size: tuple[float, float]) -> 
             axes.text(x, y, cell, size=font, ha=side, va="center", color=colour, weight=weight)
 
     y = height - step / 2
-    write(y, ("ceiling", "how", "value", "of limit", "SM clock"), INK, "bold")
+    write(y, ("ceiling", "how", "value", "of limit", "clock"), INK, "bold")
     axes.plot([0, width], [height - step] * 2, color=INK, linewidth=0.6)
     for row in rows:
         y -= step

@@ -6,6 +6,7 @@ from typing import Any
 
 from mansard.charts.frame import Frame, Roof, data_frame, machine_frame, roofs
 from mansard.charts.labels import machine_facts, positive, printable, resource_label
+from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling, Machine
 from mansard.units import format_share, format_si
 
@@ -72,7 +73,7 @@ def machine_scene(machine: Machine, frame: Frame | None = None) -> MachineScene:
             f"compute capability {device.compute_capability}"
             if device.compute_capability
             else None,
-            f"{device.sm_count} SMs" if device.sm_count else None,
+            _size(device),
         )
         if word
     )
@@ -115,6 +116,13 @@ def machine_sweeps(curves: Mapping[str, Any]) -> list[Sweep]:
             step = -(-len(dots) // MOST_DOTS)
             found.append(Sweep(printable(name, 40), tuple(dots[::step])))
     return found
+
+
+def _size(device: DeviceFacts) -> str | None:
+    """How many multiprocessors a GPU has, or cores a CPU (which has no compute capability)."""
+    if not device.sm_count:
+        return None
+    return f"{device.sm_count} {'SMs' if device.compute_capability else 'cores'}"
 
 
 def _positive_number(value: object) -> float | None:

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from mansard.analysis.advice import advise
 from mansard.charts.columns import group_lines
 from mansard.charts.labels import (
     ABOVE_ROOF_CAUSES,
@@ -39,6 +40,9 @@ _WORD = 11
 
 #: Phases shown above the main table.
 _MOST_PHASES = 20
+
+#: Advice shown; the JSON report has all.
+_MOST_ADVICE = 3
 
 #: Notices shown; the JSON report has all.
 _MOST_NOTICES = 20
@@ -80,6 +84,7 @@ class ReportView:
         for word, text in [*_header(analysis), *_summary(analysis)]:
             for line in _wrapped(text, width, f"{word:<{_WORD}}", " " * _WORD):
                 yield Text(line)
+        yield from _advice(analysis, width)
         phases = analysis.phases
         if self._by != "phase" and (len(phases) > 1 or any(phase.key for phase in phases)):
             yield from _table("Phases", phases, analysis, width=width, top=_MOST_PHASES)
@@ -124,6 +129,25 @@ def _table(
         time = sum(known(group.duration_s) or 0 for group in rest)
         part = quotient(time, known(analysis.totals.duration_s))
         yield Text(f"and {len(rest)} more, {format_share(part)} of the time")
+
+
+def _advice(analysis: Analysis, width: int) -> "Iterator[RenderableType]":
+    """What to do first: the sentence of each rule behind the time that it can win at most."""
+    from rich.text import Text  # noqa: PLC0415
+
+    given = advise(analysis)
+    if not given:
+        return
+    yield Text()
+    yield Text("What to do first", style="bold")
+    for number, advice in enumerate(given[:_MOST_ADVICE], start=1):
+        time = known(advice.recoverable_s)
+        part = format_share(quotient(time, known(analysis.totals.duration_s)))
+        gain = "" if time is None else f"up to {format_si(time, 's')} ({part}). "
+        words = f"{gain}{printable(advice.sentence, 1000)}"
+        yield from map(Text, _wrapped(words, width, f"{number}. ", "   "))
+    if len(given) > _MOST_ADVICE:
+        yield Text(f"and {len(given) - _MOST_ADVICE} more (see --json)")
 
 
 def _header(analysis: Analysis) -> list[tuple[str, str]]:

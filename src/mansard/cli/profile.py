@@ -1,6 +1,5 @@
 """``mansard profile``: counters of a training step, while the program runs."""
 
-import functools
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -76,6 +75,10 @@ def profile(
         list[str] | None,
         typer.Option("--columns", help="Columns to make, by pattern, e.g. 'bytes_*'."),
     ] = None,
+    operators: Annotated[
+        bool,
+        typer.Option("--operators/--no-operators", help="Name PyTorch's operators and modules."),
+    ] = True,
     then: Annotated[
         Then, typer.Option("--then", help="What the program does when all is collected.")
     ] = Then.CONTINUE,
@@ -96,17 +99,21 @@ def profile(
         run_script,
     )
     from mansard.collect.recording import ProcedureOptions
+    from mansard.collect.session import ProfileOptions
     from mansard.collect.watch import PhaseRule
 
     options = ProgramOptions(
-        procedure=ProcedureOptions(level=Level(level.value), steps=steps, warmup=warmup),
-        phases=PhaseRule(phases.value),
+        profile=ProfileOptions(
+            procedure=ProcedureOptions(level=Level(level.value), steps=steps, warmup=warmup),
+            phases=PhaseRule(phases.value),
+            columns=_matching(columns),
+            operators=operators,
+        ),
         iterations_by=Rule.parse(iterations_by),
-        columns=_matching(columns),
         then=then.value,
     )
-    start = functools.partial(run_module if module else run_script)
-    taken = profile_program(command, output, options=options, run=start)
+    run = run_module if module else run_script
+    taken = profile_program(command, output, options=options, run=run)
     if taken.run is None:
         raise taken.failure or AssertionError("a profile without a run has a failure")
     for notice in taken.run.all_notices:

@@ -53,7 +53,7 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            help="Write .png, .svg, .pdf, .csv or .json instead; may be repeated; - is stdout.",
+            help="Write .html, .png, .svg, .pdf, .csv or .json instead; repeatable; - is stdout.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mansard.model.analysis import Analysis
 
 PICTURES = (".png", ".svg", ".pdf")
-FORMATS = (*PICTURES, ".csv", ".json")
+FORMATS = (".html", *PICTURES, ".csv", ".json")
 
 
 def write_report(
@@ -48,6 +48,11 @@ def write_report(
 
         text = report_json(analysis)
         write_whole(target, lambda stream: stream.write(text.encode()))
+    elif wanted == ".html":
+        from mansard.charts.page import page_html
+
+        page = page_html(analysis)
+        write_whole(target, lambda stream: stream.write(page.encode()))
     elif wanted == ".csv":
         from mansard.charts.csv_report import kernels_csv
 

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mansard.collect import plan
 from mansard.collect.cupti import activity, decode, params
+from mansard.collect.cupti.calls import Call, CallWatch
 from mansard.collect.cupti.driver import Driver, load_driver
 from mansard.collect.cupti.host import CounterHost, count_passes
 from mansard.collect.cupti.library import Cupti, load_cupti
 from mansard.collect.cupti.ranges import RangeMode, RangeProfiler
+from mansard.collect.demangle import demangle
 from mansard.collect.instruments import CountedRanges
-from mansard.collect.launches import Launch, Trace
+from mansard.collect.launches import GRAPH, Identity, Trace
 from mansard.collect.plan import Counted
 from mansard.counters.plan import counter_groups, counters_for
 from mansard.counters.table import CounterTable, table_for
@@ -49,7 +51,7 @@ class CuptiInstruments:
             raise DeviceError("the driver sees no GPU", slug="no-gpu")
         self._cupti: Cupti = load_cupti()
         self._columns = columns
-        self._recorder = activity.ActivityRecorder(self._cupti)
+        self._recorder = activity.recorder(self._cupti)
         self._chips: dict[int, str] = {}
         self._pass_counts: dict[tuple[str, ...], int] = {}
         self._open: list[_CuptiCounting] = []
@@ -170,14 +172,15 @@ class CuptiInstruments:
 
     def close(self) -> None:
         """Leave everything as it was; may be called again."""
-        while self._open:
-            self._open[-1].close()
-        self._recorder.close()
+        with contextlib.ExitStack() as stack:
+            stack.callback(self._recorder.close)
+            for counting in self._open:
+                stack.callback(counting.close)
 
     def _count(
         self, counters: Sequence[str], mode: RangeMode, most_ranges: Mapping[int, int]
     ) -> "_CuptiCounting":
-        counting = _CuptiCounting(self, self._cupti, self._recorder)
+        counting = _CuptiCounting(self, CallWatch(self._cupti))
         self._open.append(counting)
         counting.released = self._open.remove
         try:
@@ -187,6 +190,7 @@ class CuptiInstruments:
                         device,
                         RangeProfiler(self._cupti, context),
                         CounterHost(self._cupti, self.chip(device), counters),
+                        context,
                     )
                     counting.configure(device, mode, most)
         except BaseException:
@@ -198,19 +202,19 @@ class CuptiInstruments:
 class _CuptiCounting:
     """One configuration of counters on one or several GPUs."""
 
-    def __init__(
-        self, instruments: CuptiInstruments, cupti: Cupti, recorder: activity.ActivityRecorder
-    ) -> None:
-        self._instruments, self._cupti, self._recorder = instruments, cupti, recorder
+    def __init__(self, instruments: CuptiInstruments, watch: CallWatch) -> None:
+        self._instruments, self._watch = instruments, watch
         self._profilers: dict[int, RangeProfiler] = {}
         self._hosts: dict[int, CounterHost] = {}
-        self._kernels: dict[int, tuple[Launch, ...]] = {}
+        self._contexts: dict[int, int] = {}
+        self._calls: tuple[Call, ...] = ()
         self._segment: int | None = None
         self.released: Callable[[_CuptiCounting], None] = _ignore
 
-    def add(self, device: int, profiler: RangeProfiler, host: CounterHost) -> None:
+    def add(self, device: int, profiler: RangeProfiler, host: CounterHost, context: int) -> None:
         """Take over a profiler and its counters."""
         self._profilers[device], self._hosts[device] = profiler, host
+        self._contexts[context] = device
 
     def configure(self, device: int, mode: RangeMode, most_ranges: int) -> None:
         """Choose what a range is."""
@@ -222,28 +226,26 @@ class _CuptiCounting:
         self._segment = None
         for profiler in self._profilers.values():
             profiler.start()
-        # Names of this pass, to be compared with those of the trace.
-        self._recorder.start((activity.KERNEL,))
+        self._watch.start()
 
     def stop(self) -> bool:
         """End the pass; True after the last one."""
+        self._calls = self._watch.stop()
         self._instruments.wait()
-        found = decode.launches(self._recorder.stop())
-        # Nothing at all means that this CUPTI does not trace and count at the same time.
-        self._kernels = (
-            {}
-            if not found
-            else {
-                device: tuple(launch for launch in found if launch.device == device)
-                for device in self._profilers
-            }
-        )
         last = [profiler.stop() for profiler in self._profilers.values()]
         return all(last)
 
-    def kernels(self) -> Mapping[int, tuple[Launch, ...]]:
-        """Kernels that the last pass ran, by GPU."""
-        return self._kernels
+    def calls(self) -> Mapping[int, tuple[Identity, ...]]:
+        """Launches that the last pass made, by GPU; empty where they could not be seen."""
+        if not self._watch.available:
+            return {}
+        only = next(iter(self._profilers)) if len(self._profilers) == 1 else None
+        found: dict[int, list[Identity]] = {device: [] for device in self._profilers}
+        for call in self._calls:
+            device = self._contexts.get(call.context, only)
+            if device is not None:
+                found[device].append(_identity(call))
+        return {device: tuple(made) for device, made in found.items()}
 
     def enter(self) -> None:
         """Close the range that is open, if any, and open the next."""
@@ -278,7 +280,7 @@ class _CuptiCounting:
         with contextlib.ExitStack() as stack:
             stack.callback(self.released, self)
             self.released = _ignore
-            stack.callback(self._recorder.close)
+            stack.callback(self._watch.close)
             for host in self._hosts.values():
                 stack.callback(host.close)
             for profiler in self._profilers.values():
@@ -288,6 +290,13 @@ class _CuptiCounting:
 
 def _ignore(_counting: _CuptiCounting) -> None:
     """Nothing to release."""
+
+
+def _identity(call: Call) -> Identity:
+    if call.grid is None:
+        return GRAPH
+    x, y, z, *block = call.grid
+    return Identity(demangle(call.symbol), (x, y, z), (block[0], block[1], block[2]))
 
 
 def _all_columns(table: CounterTable) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
-from mansard.collect.launches import Launch, Trace
+from mansard.collect.launches import Identity, Trace
 from mansard.collect.plan import Counted
 
 
@@ -45,8 +45,8 @@ class Counting(Protocol):
     def stop(self) -> bool:
         """End the pass, when the GPUs are done; True after the last one."""
 
-    def kernels(self) -> Mapping[int, tuple[Launch, ...]]:
-        """Kernels that the last pass ran, by GPU; empty where they could not be traced."""
+    def calls(self) -> Mapping[int, tuple[Identity, ...]]:
+        """Launches that the last pass made, by GPU; empty where they could not be seen."""
 
     def enter(self) -> None:
         """Wait for the GPUs, close the range that is open, if any, and open the next."""

@@ -2,11 +2,40 @@
 
 import dataclasses
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from mansard.collect.marks import Range
 from mansard.errors import CollectError
 
 Triple = tuple[int, int, int]
+
+
+class Identity(NamedTuple):
+    """What must be the same in every pass: a kernel and its shape, or a graph.
+
+    Attributes:
+        name: demangled; empty where it is not known.
+        grid: blocks along x, y, z; None for a graph.
+        block: threads along x, y, z; None for a graph.
+    """
+
+    name: str
+    grid: Triple | None
+    block: Triple | None
+
+    def matches(self, other: "Identity") -> bool:
+        """Whether both can be the same launch; an unknown name decides nothing."""
+        named = not self.name or not other.name or self.name == other.name
+        return named and (self.grid, self.block) == (other.grid, other.block)
+
+    def __str__(self) -> str:
+        name = self.name if len(self.name) <= 80 else f"{self.name[:77]}..."
+        shape = ["x".join(map(str, each)) for each in (self.grid, self.block) if each]
+        return f"{name or 'a kernel'} <{', '.join(shape)}>" if shape else name
+
+
+#: A launch of a whole graph.
+GRAPH = Identity("a CUDA graph", None, None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +71,9 @@ class Launch:
     bytes_moved: int | None = None
 
     @property
-    def identity(self) -> tuple[str, Triple | None, Triple | None]:
+    def identity(self) -> Identity:
         """What must be the same in every pass."""
-        return self.name, self.grid, self.block
+        return Identity(self.name, self.grid, self.block)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -90,47 +119,6 @@ def in_launch_order(launches: Iterable[Launch]) -> tuple[Launch, ...]:
     return tuple(sorted(launches, key=lambda launch: (launch.correlation, launch.start_ns)))
 
 
-def by_call(launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    """One record a call; nodes of a graph share the call, so their start tells them apart."""
-    kept: dict[tuple[int, int, int], Launch] = {}
-    for launch in launches:
-        start = launch.start_ns if launch.graph else 0
-        kept.setdefault((launch.correlation, launch.device, start), launch)
-    return tuple(kept.values())
-
-
-def with_known_call(launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    """Those whose call is known, one record a call."""
-    return by_call([launch for launch in launches if launch.correlation])
-
-
-def without_overlaps(launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    """Without records of the same kernel at the same time on one stream: it ran once."""
-    kept: list[Launch] = []
-    last: dict[tuple[int, int], Launch] = {}
-    for launch in sorted(launches, key=lambda each: each.start_ns):
-        place = (launch.device, launch.stream)
-        before = last.get(place)
-        if (
-            before is not None
-            and before.identity == launch.identity
-            and launch.start_ns < before.end_ns
-        ):
-            continue
-        last[place] = launch
-        kept.append(launch)
-    return tuple(kept)
-
-
-def without_doubles(launches: Sequence[Launch]) -> tuple[Launch, ...]:
-    """Every second record, where each launch has exactly two, one after the other."""
-    ordered = sorted(launches, key=lambda each: each.start_ns)
-    pairs = list(zip(ordered[::2], ordered[1::2], strict=False))
-    if len(ordered) % 2 or any(one.identity != other.identity for one, other in pairs):
-        return tuple(launches)
-    return tuple(one for one, _ in pairs)
-
-
 def busy_ns(launches: Iterable[Launch]) -> int:
     """Time in which at least one of the launches ran."""
     total, reached = 0, -1
@@ -142,39 +130,45 @@ def busy_ns(launches: Iterable[Launch]) -> int:
     return total
 
 
-def difference(expected: Sequence[Launch], found: Sequence[Launch]) -> str | None:
+def calls(launches: Iterable[Launch]) -> tuple[Identity, ...]:
+    """The calls that made the launches: one for a kernel, one for all nodes of a graph."""
+    found: dict[int, Identity] = {}
+    for launch in launches:
+        found.setdefault(launch.correlation, GRAPH if launch.graph else launch.identity)
+    return tuple(found.values())
+
+
+def difference(expected: Sequence[Identity], found: Sequence[Identity]) -> str | None:
     """Where two iterations differ, in words; None when they launched the same.
 
     Args:
-        expected: kernels of the traced iteration.
-        found: kernels of another one.
+        expected: calls of the traced iteration.
+        found: calls of another one.
     """
-    for index, (one, other) in enumerate(zip(expected, found, strict=False)):
-        if one.identity != other.identity:
-            return (
-                f"launch {index}: {_shown(one)} in the traced iteration, {_shown(other)} in this; "
-                f"{_count_differing(expected, found)} of {len(expected)} launches differ"
-            )
-    if len(expected) != len(found):
-        first = min(len(expected), len(found))
-        longer = expected if len(expected) > first else found
-        which = "traced iteration" if longer is expected else "this one"
+    differing = [
+        index
+        for index, (one, other) in enumerate(zip(expected, found, strict=False))
+        if not one.matches(other)
+    ]
+    if differing:
+        first = differing[0]
+        count = len(differing) + abs(len(expected) - len(found))
         return (
-            f"{len(expected)} launches in the traced iteration, {len(found)} in this; "
-            f"launch {first}, {_shown(longer[first])}, is in the {which} alone"
+            f"launch {first}: {expected[first]} in the traced iteration, {found[first]} in this; "
+            f"{count} of {len(expected)} launches differ"
         )
-    return None
-
-
-def difference_while_counting(expected: Sequence[Launch], found: Sequence[Launch]) -> str | None:
-    """Where an iteration under the counters differs; None when it launched the same.
-
-    CUPTI reports kernels more than once while its counters are on. Each way of cleaning takes
-    away repeats only, and what is left must be exactly the traced iteration.
-    """
-    ways = (by_call, with_known_call, without_overlaps, without_doubles)
-    told = [difference(expected, clean(found)) for clean in ways]
-    return None if None in told else f"{told[0]} ({len(found)} records)"
+    if len(expected) == len(found):
+        return None
+    first = min(len(expected), len(found))
+    extra, where = (
+        (expected[first], "traced iteration")
+        if len(expected) > first
+        else (found[first], "new one")
+    )
+    return (
+        f"{len(expected)} launches in the traced iteration, {len(found)} in this; "
+        f"launch {first}, {extra}, is in the {where} alone"
+    )
 
 
 def check_complete(trace: Trace) -> None:
@@ -189,15 +183,3 @@ def check_complete(trace: Trace) -> None:
             "the with-block?",
             slug="no-kernels",
         )
-
-
-def _count_differing(expected: Sequence[Launch], found: Sequence[Launch]) -> int:
-    same = sum(a.identity == b.identity for a, b in zip(expected, found, strict=False))
-    return max(len(expected), len(found)) - same
-
-
-def _shown(launch: Launch) -> str:
-    name = launch.name if len(launch.name) <= 80 else f"{launch.name[:77]}..."
-    grid = "x".join(map(str, launch.grid or ()))
-    block = "x".join(map(str, launch.block or ()))
-    return f"{name} <{grid}, {block}>" if grid else name

@@ -13,17 +13,10 @@ from typing import TypeVar
 
 from mansard.collect import plan
 from mansard.collect.instruments import CountedRanges, Counting, Instruments, Level
-from mansard.collect.launches import (
-    Launch,
-    Trace,
-    check_complete,
-    difference,
-    difference_while_counting,
-)
+from mansard.collect.launches import Identity, Trace, calls, check_complete, difference
 from mansard.collect.plan import Counted
 from mansard.collect.recording import (
     Namer,
-    Operator,
     ProcedureOptions,
     Recording,
     StepRecording,
@@ -87,12 +80,13 @@ class Collection:
                 continue
             self.recording.steps.append(step)
             self.recording.pending = None
+        yield from self._name_operators()
         return self.recording
 
     def _record(self, trace: Trace) -> _Steps[StepRecording]:
         level = self.recording.level
         if level is Level.TRACE:
-            return StepRecording(trace=trace, operators=(yield from self._operators(trace)))
+            return StepRecording(trace=trace)
         counters = self.instruments.usable(trace.devices)
         if level is Level.PHASES:
             segments = yield from self._timed("phases", self._count_segments(counters, trace))
@@ -100,39 +94,38 @@ class Collection:
         self.recording.passes = self.instruments.passes(counters)
         if not self.recording.survey and self.recording.passes >= plan.SURVEY_FROM_PASSES:
             yield from self._timed("survey", self._survey(counters, trace))
-        operators = yield from self._operators(trace)
         rest = [counter for counter in counters if counter not in self.recording.zeros]
         kernels = yield from self._timed("counters", self._count_kernels(rest, trace))
-        return StepRecording(
-            trace=trace,
-            kernels=plan.with_zeros(kernels, self.recording.zeros),
-            operators=operators,
-        )
+        return StepRecording(trace=trace, kernels=plan.with_zeros(kernels, self.recording.zeros))
 
-    def _operators(self, trace: Trace) -> _Steps[tuple[Operator, ...] | None]:
-        """Names of operators, from an iteration of its own: noting them takes time."""
+    def _name_operators(self) -> _Steps[None]:
+        """Operators of the recorded steps, from a last iteration of its own.
+
+        It comes last since PyTorch's profiler, once started, keeps CUPTI's callbacks to itself,
+        and since noting operators takes time.
+        """
         namer = self.namer
-        if namer is None:
-            return None
-        for step in self.recording.steps:
-            if step.operators and difference(step.trace.kernels, trace.kernels) is None:
-                return step.operators
+        if namer is None or self.recording.level is Level.PHASES:
+            return
 
-        # PyTorch's profiler takes CUPTI's buffers for itself when it starts: ours must come last.
+        # The profiler takes CUPTI's buffers too when it starts: ours must come after it.
         def start() -> None:
             namer.start()
             self.instruments.start_trace()
 
-        def stop() -> Trace:
-            try:
-                return self.instruments.stop_trace()
-            finally:
-                namer.stop()
-
-        named = yield from self._timed("operators", self._iteration(start, stop))
-        if difference(trace.kernels, named.kernels) is not None:
-            return None
-        return namer.name(named.kernels)
+        try:
+            named = yield from self._timed(
+                "operators", self._iteration(start, self.instruments.stop_trace)
+            )
+        finally:
+            namer.stop()
+        operators = namer.name(named.kernels)
+        self.recording.steps = [
+            dataclasses.replace(step, operators=operators)
+            if difference(calls(step.trace.kernels), calls(named.kernels)) is None
+            else step
+            for step in self.recording.steps
+        ]
 
     def _trace(self) -> _Steps[Trace]:
         def start() -> None:
@@ -206,7 +199,7 @@ class Collection:
             last = False
             while not last:
                 last = yield from self._iteration(start, stop)
-                self._check_same(trace, counting.kernels())
+                self._check_same(trace, counting.calls())
             ranges = counting.read()
         finally:
             counting.close()
@@ -214,15 +207,17 @@ class Collection:
             raise _IterationsDiffer("more kernels ran than in the traced iteration")
         return ranges
 
-    def _check_same(self, trace: Trace, found: Mapping[int, tuple[Launch, ...]]) -> None:
+    def _check_same(self, trace: Trace, found: Mapping[int, tuple[Identity, ...]]) -> None:
         if not found:
             self._tell(
-                "names-unchecked",
-                "this CUPTI gives no kernel names while it counts: passes were put together by "
-                "the number of launches alone",
+                Notice(
+                    "names-unchecked",
+                    "another tool in this process (often PyTorch's profiler) holds CUPTI's "
+                    "callbacks: passes were put together by the number of kernels alone",
+                )
             )
-        for device, kernels in found.items():
-            told = difference_while_counting(trace.kernels_on(device), kernels)
+        for device, made in found.items():
+            told = difference(calls(trace.kernels_on(device)), made)
             if told is not None:
                 raise _IterationsDiffer(told)
 
@@ -249,31 +244,37 @@ class Collection:
         self.recording.level = Level.PHASES
         in_graphs = sum(1 for launch in trace.kernels if launch.graph)
         self._tell(
-            "cuda-graph",
-            f"{in_graphs} of {len(trace.kernels)} kernels run inside CUDA graphs, whose kernels "
-            "the counters cannot tell apart: each phase is counted as a whole. To see kernels, "
-            "switch graphs off (torch.compile without mode='reduce-overhead', "
-            "XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
+            Notice(
+                "cuda-graph",
+                f"{in_graphs} of {len(trace.kernels)} kernels run inside CUDA graphs, whose "
+                "kernels the counters cannot tell apart: each phase is counted as a whole. To see "
+                "kernels, switch graphs off (torch.compile without mode='reduce-overhead', "
+                "XLA_FLAGS=--xla_gpu_enable_command_buffer=)",
+            )
         )
 
     def _tell_difference(self, found: str, *, give_up: bool) -> None:
         if not give_up:
             self._tell(
-                "iterations-differ",
-                f"an iteration did not repeat the traced one and was taken again: {found}",
+                Notice(
+                    "iterations-differ",
+                    f"an iteration did not repeat the traced one and was taken again: {found}",
+                )
             )
             return
         lower = {Level.COUNTERS: Level.PHASES, Level.PHASES: Level.TRACE}
         self.recording.level = lower[self.recording.level]
         self._tell(
-            f"{self.recording.level}-only",
-            f"the iterations never repeated each other, so the level is '{self.recording.level}' "
-            f"now: {found}. Causes are autotuning that goes on (try more --warmup), shapes that "
-            "change, or an iteration that is longer than one optimizer step (--iterations-by)",
+            Notice(
+                "level-lowered",
+                "the iterations never repeated each other, so the level is "
+                f"'{self.recording.level}' now: {found}. Causes are autotuning that goes on (try "
+                "more --warmup), shapes that change, or an iteration that is longer than one "
+                "optimizer step (--iterations-by)",
+            )
         )
 
-    def _tell(self, code: str, message: str) -> None:
-        notice = Notice(code, message)
+    def _tell(self, notice: Notice) -> None:
         if notice not in self.recording.notices:
             self.recording.notices.append(notice)
 

@@ -14,10 +14,8 @@ from mansard.collect.boundaries import Rule, boundaries
 from mansard.collect.cupti.driver import load_driver
 from mansard.collect.cupti.library import find_cupti
 from mansard.collect.instruments import Level
-from mansard.collect.recording import ProcedureOptions
-from mansard.collect.session import Profile, to_stderr
+from mansard.collect.session import Profile, ProfileOptions, to_stderr
 from mansard.collect.torch_phases import Event
-from mansard.collect.watch import PhaseRule
 from mansard.errors import CollectError, InputError
 
 _NO_COMMAND_BUFFERS = "--xla_gpu_enable_command_buffer="
@@ -28,17 +26,13 @@ class ProgramOptions:
     """How a program is profiled.
 
     Attributes:
-        procedure: level, steps and warm-up.
-        phases: where phases come from.
+        profile: how its profile is taken.
         iterations_by: how iterations are told apart.
-        columns: columns of a run to make; all that the chip can count when None.
         then: whether the program goes on or is stopped when all is collected.
     """
 
-    procedure: ProcedureOptions = dataclasses.field(default_factory=ProcedureOptions)
-    phases: PhaseRule = PhaseRule.AUTO
+    profile: ProfileOptions = dataclasses.field(default_factory=ProfileOptions)
     iterations_by: Rule = dataclasses.field(default_factory=lambda: Rule("optimizer"))
-    columns: Sequence[str] | None = None
     then: Literal["continue", "stop"] = "continue"
 
 
@@ -115,17 +109,10 @@ def profile_program(
     options = options or ProgramOptions()
     say = say or to_stderr
     load_driver()
-    prepare_environment(options.procedure.level, say)
+    prepare_environment(options.profile.procedure.level, say)
 
     def make() -> Profile:
-        return Profile(
-            path,
-            options.procedure,
-            phases=options.phases,
-            columns=options.columns,
-            hooks=contextlib.nullcontext,
-            say=say,
-        )
+        return Profile(path, options.profile, hooks=contextlib.nullcontext, say=say)
 
     steps = _Steps(make, options.then)
     with boundaries(options.iterations_by, steps), contextlib.suppress(_ProgramStopped):

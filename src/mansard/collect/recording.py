@@ -52,7 +52,7 @@ class Namer(Protocol):
         """Begin to note operators."""
 
     def stop(self) -> None:
-        """End it."""
+        """End it; may be called again."""
 
     def name(self, launches: Sequence[Launch]) -> tuple[Operator, ...]:
         """Operator and module of launches that were made between start and stop."""

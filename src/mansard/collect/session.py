@@ -2,8 +2,10 @@
 
 import atexit
 import contextlib
+import dataclasses
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +25,23 @@ from mansard.model.notice import Notice
 from mansard.model.run import Run
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileOptions:
+    """How a profile is taken.
+
+    Attributes:
+        procedure: level, steps and warm-up.
+        phases: where phases come from.
+        columns: columns of a run to make; all that the chip can count when None.
+        operators: whether PyTorch's operators and modules are named.
+    """
+
+    procedure: ProcedureOptions = dataclasses.field(default_factory=ProcedureOptions)
+    phases: PhaseRule = PhaseRule.AUTO
+    columns: Sequence[str] | None = None
+    operators: bool = False
+
+
 class Profile:
     """A profile that is being taken; ``mansard.profile`` makes it.
 
@@ -34,20 +53,18 @@ class Profile:
     def __init__(
         self,
         path: Path,
-        options: ProcedureOptions,
+        options: ProfileOptions,
         *,
-        phases: PhaseRule = PhaseRule.AUTO,
-        columns: Sequence[str] | None = None,
         hooks: "Callable[[Profile], contextlib.AbstractContextManager[object]] | None" = None,
         say: Callable[[str], None] | None = None,
     ) -> None:
-        self._hooks = hooks or listen_to_torch
+        self._options, self._hooks = options, hooks or listen_to_torch
         self._rank = this_rank()
         self._path = file_of_rank(path, self._rank)
         self._say = say or to_stderr
-        self._instruments = CuptiInstruments(columns)
-        self._watch = Watch(self._instruments.now_ns, phases)
-        self._collection = Collection(self._instruments, options, self._watch)
+        self._instruments = CuptiInstruments(options.columns)
+        self._watch = Watch(self._instruments.now_ns, options.phases)
+        self._collection = Collection(self._instruments, options.procedure, self._watch)
         self._course: Course | None = self._collection.run()
         self._scope = contextlib.ExitStack()
         self._inside = False
@@ -75,7 +92,7 @@ class Profile:
         self._scope.enter_context(self._watch.listening())
         self._scope.enter_context(self._hooks(self))
         torch = sys.modules.get("torch")
-        if torch is not None:
+        if torch is not None and self._options.operators:
             self._collection.namer = TorchNamer(torch, self._instruments.now_ns)
         atexit.register(self.close)
         return self
@@ -139,6 +156,10 @@ class Profile:
             self._finish()
         except MansardError as error:
             self._fail(error)
+            self._finish()
+        except Exception as error:  # noqa: BLE001  (a fault of ours must not end the program)
+            traceback.print_exc()
+            self._fail(CollectError(f"a fault in Mansard ended the collection: {error!r}"))
             self._finish()
 
     def _finish(self) -> None:
@@ -214,6 +235,7 @@ def profile(
     level: Level | str = Level.COUNTERS,
     phases: PhaseRule | str = PhaseRule.AUTO,
     columns: Sequence[str] | None = None,
+    operators: bool = False,
 ) -> Profile:
     """Count what each kernel of a training step does, inside this process.
 
@@ -229,6 +251,9 @@ def profile(
         phases: ``auto``, ``own``, ``torch`` or ``none``; see ``PhaseRule``.
         columns: columns of a run to make, e.g. ``("flop_vector_fp32", "bytes_dram")``; all that
             the chip can count by default.
+        operators: also name PyTorch's operator and module behind each kernel. It starts
+            PyTorch's profiler, which from then on keeps CUPTI's callbacks: later profiles in this
+            process cannot compare kernel names between their passes.
 
     Raises:
         DeviceError: there is no GPU, driver or CUPTI that could be used.
@@ -242,8 +267,13 @@ def profile(
     """
     if steps < 1 or warmup < 0:
         raise UsageError(f"steps is {steps} and warmup {warmup}; at least 1 and 0 are needed")
-    options = ProcedureOptions(level=_choice(Level, level), steps=steps, warmup=warmup)
-    return Profile(Path(path), options, phases=_choice(PhaseRule, phases), columns=columns)
+    options = ProfileOptions(
+        procedure=ProcedureOptions(level=_choice(Level, level), steps=steps, warmup=warmup),
+        phases=_choice(PhaseRule, phases),
+        columns=columns,
+        operators=operators,
+    )
+    return Profile(Path(path), options)
 
 
 def profile_callable(

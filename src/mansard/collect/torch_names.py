@@ -6,6 +6,7 @@ backward the module is that of the forward operator with the same sequence numbe
 
 import dataclasses
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -53,8 +54,11 @@ class TorchNamer:
     def start(self) -> None:
         """Begin to note operators."""
         profiler = self._torch.profiler
-        self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
-        self._profiler.__enter__()
+        with warnings.catch_warnings():
+            # It warns that it keeps one cycle of events, which is what we want.
+            warnings.simplefilter("ignore")
+            self._profiler = profiler.profile(activities=[profiler.ProfilerActivity.CPU])
+            self._profiler.__enter__()
         if not _compiles():
             modules = self._torch.nn.modules.module
             self._hooks = [
@@ -63,10 +67,12 @@ class TorchNamer:
             ]
 
     def stop(self) -> None:
-        """End it."""
+        """End it; may be called again."""
         while self._hooks:
             self._hooks.pop().remove()
         profiler, self._profiler = self._profiler, None
+        if profiler is None:
+            return
         profiler.__exit__(None, None, None)
         self._calls = tuple(_calls(profiler.profiler.kineto_results.events()))
 

@@ -3,6 +3,7 @@
 import dataclasses
 from typing import Any
 
+from mansard.model.fleet import Fleet
 from mansard.model.machine import Machine
 from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
@@ -161,6 +162,7 @@ class Analysis:
         notices: everything the user must know.
         options: settings of the analysis that change numbers (time rule, names, weights).
         timeline: how the steps passed; None where start times were not recorded.
+        fleet: the ranks side by side; None where fewer than two have times.
     """
 
     label: str
@@ -174,6 +176,7 @@ class Analysis:
     notices: tuple[Notice, ...]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     timeline: Timeline | None = None
+    fleet: Fleet | None = None
 
 
 def quotient(numerator: float | None, denominator: float | None) -> float | None:

@@ -9,6 +9,9 @@ import dataclasses
 #: Memory levels from the SM outwards; ``link`` is NVLink, PCIe or C2C.
 LEVELS = ("shared", "l1", "l2", "dram", "link")
 
+#: Levels of any machine: a CPU has one more, and no column of a run.
+MACHINE_LEVELS = ("shared", "l1", "l2", "l3", "dram", "link")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ComputePath:

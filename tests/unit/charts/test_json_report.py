@@ -254,3 +254,27 @@ def test_refused_ceilings_stay_in_the_report_with_their_reason(h200):
 
 def test_values_that_json_does_not_know_become_their_text():
     assert plain({"path": Path("a"), 1: (1.0, 0.5)}) == {"path": "a", "1": [1, 0.5]}
+
+
+def test_advice_comes_with_its_numbers_and_kernels(v100):
+    advice = report_dict(v100)["advice"]
+    layout = next(entry for entry in advice if entry["rule"] == "layout-changes")
+    assert layout["recoverable_s"] > 0
+    assert layout["evidence"]["launches"] >= 1
+    names = {kernel["name"] for kernel in report_dict(v100)["kernels"]}
+    assert set(layout["kernels"]) <= names
+    assert layout["sentence"].startswith("Layout changes and padding take")
+
+
+def test_advice_without_a_time_says_null(make_analysis, make_kernel, h200_machine):
+    kernel = make_kernel(
+        "gemm",
+        machine=h200_machine,
+        flop={"tensor bf16": 2e12},
+        duration_s=1e-3,
+        launches_above_roof=1,
+    )
+    report = json.loads(report_json(make_analysis([kernel], machine=h200_machine)))
+    (above,) = report["advice"]
+    assert above["rule"] == "above-roof"
+    assert above["recoverable_s"] is None

@@ -27,7 +27,7 @@ def test_no_line_is_wider_than_the_terminal(width, name, request):
 
 @pytest.mark.parametrize("width", [60, 80, 160])
 def test_no_number_is_cut(width, v100_two_phases):
-    text = shown(v100_two_phases, width)
+    text = shown(v100_two_phases, width).split("\nKernels")[1]
     row = text[text.index("spatialDepthwise") :].split("elementwise_kernel")[0]
     for cell in ("55", "6.80 ms", "6.3 %", "1.59 T", "0.931", "7.18", "7.75", "DRAM", "24.8 %"):
         assert cell in row
@@ -191,3 +191,22 @@ def test_an_empty_run_has_a_report(make_analysis):
 def test_intensities_fit_six_letters(value, text):
     assert intensity_text(value) == text
     assert len(text) <= 6
+
+
+def test_what_to_do_first_stands_before_the_tables(v100_two_phases):
+    text = shown(v100_two_phases)
+    block = text[text.index("What to do first") : text.index("\nPhases")]
+    assert block.splitlines()[1].startswith("1. up to ")
+    assert "No tensor work in implicit_convolve_sgemm" in " ".join(block.split())
+    assert "(see --json)" in block
+
+
+def test_without_advice_there_is_no_heading(make_analysis, make_kernel):
+    assert "What to do first" not in shown(make_analysis([make_kernel("k")]))
+
+
+def test_a_hostile_name_in_a_sentence_cannot_escape(make_analysis, make_kernel):
+    kernel = make_kernel("\x1b[31mcopy", family="copy", flop={"vector fp32": 0.0})
+    text = shown(make_analysis([kernel]))
+    assert "Casts and copies take" in text
+    assert "\x1b" not in text

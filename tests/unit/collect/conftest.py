@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from mansard.collect.instruments import CountedRanges
-from mansard.collect.launches import Launch, Trace
+from mansard.collect.launches import Launch, Trace, calls
 from mansard.collect.plan import Counted
 
 MICRO = 1000
@@ -61,11 +61,11 @@ class FakeCounting:
         self.seen = self.gpu.now_running()
         return self.left == 0
 
-    def kernels(self):
+    def calls(self):
         if self.gpu.blind:
             return {}
         ran = [x for x in self.seen if x.kind == "kernel"]
-        return {d: tuple(x for x in ran if x.device == d) for d in self.devices}
+        return {d: calls(x for x in ran if x.device == d) for d in self.devices}
 
     def enter(self):
         self.entered += 1

@@ -69,6 +69,7 @@ class StreamWorkload:
                 iterations,
                 passes,
                 scalar,
+                block,
             )
             for buffer in self.buffers
         ]

@@ -47,7 +47,7 @@ def measure_working_set(session: Session, test: Test) -> Outcome:
 
 
 def _reader(session: Session, variant: Variant, data: Memory) -> Callable[[int], None]:
-    return lambda iterations: start_cache(session.gpu, variant, data, None, iterations)
+    return lambda iterations: start_cache(session.gpu, variant, data, iterations)
 
 
 def measure_intensity(session: Session, test: Test) -> Outcome:

@@ -217,7 +217,7 @@ class Gpu:
         self.stream.sync()
         clocks = self._clocks(repeats)
         return [
-            Timing((last - first) * MILLISECOND, clock)
+            Timing((last - first) * MILLISECOND, *clock)
             for (first, last), clock in zip(events, clocks, strict=True)
         ]
 
@@ -230,15 +230,15 @@ class Gpu:
             self.zero(self._stamps)
         self.start(_STAMP, self._stamps.address + index * _SLOTS * 16, np.uint32(_SLOTS))
 
-    def _clocks(self, repeats: int) -> list[float | None]:
+    def _clocks(self, repeats: int) -> list[tuple[float | None, float | None]]:
         if self._stamps is None:
-            return [None] * repeats
+            return [(None, None)] * repeats
         stamps = self.download(self._stamps, np.uint64, 2 * repeats * _SLOTS * 2)
-        return [clock_hz(pair) for pair in stamps.reshape(repeats, 2, _SLOTS, 2)]
+        return [sm_clock(pair) for pair in stamps.reshape(repeats, 2, _SLOTS, 2)]
 
 
-def clock_hz(stamps: np.ndarray[Any, Any]) -> float | None:
-    """Median clock of the SMs between two sets of stamps.
+def sm_clock(stamps: np.ndarray[Any, Any]) -> tuple[float | None, float | None]:
+    """Median clock of the SMs between two sets of stamps, and the spread over SMs relative to it.
 
     Args:
         stamps: shape (2, slots, 2): before and after; per SM, cycles and nanoseconds; 0 if unset.
@@ -246,11 +246,14 @@ def clock_hz(stamps: np.ndarray[Any, Any]) -> float | None:
     before, after = stamps[0].astype(np.int64), stamps[1].astype(np.int64)
     valid = (before[:, 1] > 0) & (after[:, 1] > before[:, 1])
     if not valid.any():
-        return None
+        return None, None
     cycles = (after[valid, 0] - before[valid, 0]).astype(float)
     seconds = (after[valid, 1] - before[valid, 1]).astype(float) * _NANOSECOND
     rates = [rate for rate in (cycles / seconds).tolist() if _SANE_HZ[0] < rate < _SANE_HZ[1]]
-    return statistics.median(rates) if rates else None
+    if not rates:
+        return None, None
+    median = statistics.median(rates)
+    return median, (max(rates) - min(rates)) / median
 
 
 def _text(value: Any) -> str:

@@ -1,139 +1,117 @@
-"""L2 seen from the SMs: latency of every line, and bandwidth to the near and the far half."""
-
-from collections.abc import Callable
+"""L2 seen from the SMs: latency of every line, and bandwidth to the nearest and the farthest."""
 
 import numpy as np
 
 from mansard.bench.cuda.device import Memory
-from mansard.bench.cuda.memory import part_bytes, start_cache
+from mansard.bench.cuda.memory import NULL, part_bytes, start_cache
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import Outcome, Test
 from mansard.bench.operands import Array
 
+#: Lines of an SM's own part of the set.
 _LINES = 2048
 _LINE_BYTES = 128
-#: Lines that one pass of `partition_read` takes: UNROLL * 128.
-_PASS = 256
-#: Two halves are told apart when the slower lines take this much longer.
-_APART = 1.1
+#: Lines that are read as the nearest, or as the farthest: a multiple of the 256 of one pass.
+_SIDE = 768
+#: A load that takes this many times the median was no hit.
+_OUTLIER = 1.35
+_BIN = 10
 
 
 def measure_halves(session: Session, test: Test) -> Outcome:
-    """Curves only: what the halves of L2 give, and what merged requests look like."""
+    """Curves only: how far lines are, what near and far ones give, and what merged requests do."""
     gpu = session.gpu
     timer, reader = test.variants[0], test.variants[1]
-    sms = int(session.numbers.get("sm_identifiers", 0)) or 2 * gpu.sms
+    sms = 2 * gpu.sms  # identifiers may have gaps; parts of SMs that do not exist are never touched
     data = gpu.allocate(sms * _LINES * _LINE_BYTES)
     cycles = gpu.allocate(sms * _LINES * 4)
-    lists: Memory | None = None
     try:
         gpu.zero(data)
         gpu.zero(cycles)
         gpu.start(timer, data, np.uint32(_LINES), cycles, blocks=gpu.sms)
         seen = gpu.download(cycles, np.uint32, sms * _LINES).reshape(sms, _LINES)
-        curves = {"l2 latency": _histogram(seen)}
-        limit = split(seen[seen.any(axis=1)])
-        rows = []
-        picks = _picks(limit)
-        for kind, pick in picks.items():
-            chosen, count = line_lists(seen, [pick(row) for row in seen])
-            if count == 0:
-                continue
-            lists = gpu.upload(chosen)
-
-            def start(iterations: int, lists: Memory = lists, count: int = count) -> None:
-                gpu.start(
-                    reader,
-                    data,
-                    lists,
-                    0,
-                    np.uint32(_LINES),
-                    np.uint32(count),
-                    np.int32(iterations),
-                    blocks=gpu.sms,
-                )
-
-            work = float(gpu.sms * count * _LINE_BYTES)
-            rate, clock = session.rate(start, work)
-            mean = float(np.mean([row[pick(row)].mean() for row in seen if row.any()]))
-            rows.append([float(kind), mean, rate, clock])
-            gpu.free(lists)
-        curves["l2 halves"] = {
-            "columns": ["half", "latency_cycles", "byte_per_s", "sm_clock_hz"],
-            "meaning": "half: 0 near lines, 1 far lines, 2 all lines, each SM its own",
-            "rows": rows,
+        sides = {
+            "columns": ["side", "latency_cycles", "byte_per_s", "sm_clock_hz"],
+            "meaning": f"each SM its own lines; side 0: all of {_LINES}, 1: the {_SIDE} that "
+            f"answer it first, 2: the {_SIDE} that answer it last",
+            "rows": [
+                [float(kind), *_side(session, reader, data, seen, lines)]
+                for kind, lines in enumerate(side_lines(seen))
+            ],
         }
-        curves["l2 merged requests"] = _merged(session, test.variants[2:])
-        return Outcome(curves=curves)
+        merged = _merged(session, test.variants[2:])
+        return Outcome(
+            curves={"l2 latency": _histogram(seen), "l2 sides": sides, "l2 merged": merged}
+        )
     finally:
-        gpu.free(data, cycles, lists)
+        gpu.free(data, cycles)
 
 
-def _picks(limit: float | None) -> dict[int, Callable[[Array], Array]]:
-    """Which lines count as near (0), far (1), or both (2), by their latency."""
+def side_lines(cycles: Array) -> tuple[Array, Array, Array]:
+    """Line numbers for each SM: all, the nearest, the farthest.
 
-    def every(cycles: Array) -> Array:
-        return np.ones(cycles.shape, bool)
+    Args:
+        cycles: shape (SMs, lines): latency of each line; a row of zeros is an SM that did not run.
 
-    if limit is None:
-        return {2: every}
-
-    def near(cycles: Array) -> Array:
-        return np.asarray(cycles <= limit)
-
-    def far(cycles: Array) -> Array:
-        return np.asarray(cycles > limit)
-
-    return {0: near, 1: far, 2: every}
-
-
-def split(cycles: Array) -> float | None:
-    """Latency that parts near from far lines; None when there is one kind only.
-
-    Two means: the limit lies midway between the mean of those below and of those above it.
+    Returns:
+        Three arrays of shape (SMs, count). Lines that missed L2 are not among the farthest.
     """
-    values = cycles.reshape(-1).astype(float)
-    values = values[values < 3 * np.median(values)]
-    limit = float(values.mean())
-    for _ in range(20):
-        low, high = values[values <= limit], values[values > limit]
-        if not len(low) or not len(high):
-            return None
-        limit = float(low.mean() + high.mean()) / 2
-    low, high = values[values <= limit], values[values > limit]
-    if not len(low) or not len(high) or high.mean() < _APART * low.mean():
-        return None
-    return limit if min(len(low), len(high)) > len(values) // 10 else None
+    every = np.broadcast_to(np.arange(cycles.shape[1]), cycles.shape)
+    order = np.argsort(cycles, axis=1, kind="stable")
+    near = np.sort(order[:, :_SIDE], axis=1)
+    far = np.zeros_like(near)
+    for index, row in enumerate(cycles):
+        hits = int((row < _OUTLIER * np.median(row)).sum()) if row.any() else _SIDE
+        far[index] = np.sort(order[index, max(0, hits - _SIDE) : max(hits, _SIDE)])
+    return every, near, far
 
 
-def line_lists(cycles: Array, picked: list[Array]) -> tuple[Array, int]:
-    """Line numbers for each SM that ran, equally many for all; SMs that did not run get zeros."""
-    ran = [index for index, row in enumerate(cycles) if row.any()]
-    count = min((int(picked[index].sum()) for index in ran), default=0) // _PASS * _PASS
-    lists = np.zeros((len(cycles), max(count, 1)), np.uint16)
-    for index in ran if count else []:
-        lists[index] = np.flatnonzero(picked[index])[:count]
-    return lists, count
+def _side(
+    session: Session, reader: Variant, data: Memory, seen: Array, lines: Array
+) -> list[float | None]:
+    """Median latency, bandwidth and clock of some lines of each SM."""
+    gpu = session.gpu
+    count = lines.shape[1]
+    lists = gpu.upload(lines.astype(np.uint16))
+
+    def start(iterations: int) -> None:
+        gpu.start(
+            reader,
+            data,
+            lists,
+            NULL,
+            np.uint32(_LINES),
+            np.uint32(count),
+            np.int32(iterations),
+            blocks=gpu.sms,
+        )
+
+    try:
+        rate, clock = session.rate(start, float(gpu.sms * count * _LINE_BYTES))
+    finally:
+        gpu.free(lists)
+    ran = seen.any(axis=1)
+    latency = float(np.median(np.take_along_axis(seen, lines, axis=1)[ran]))
+    return [latency, rate, clock]
 
 
 def _histogram(cycles: Array) -> dict[str, object]:
     values = cycles[cycles.any(axis=1)].reshape(-1)
-    edges = np.arange(0, 2000, 10)
+    edges = np.arange(0, 2000, _BIN)
     counts, _ = np.histogram(values, bins=edges)
-    rows = [
-        [float(edge), float(count)] for edge, count in zip(edges, counts, strict=False) if count
-    ]
+    rows = [[float(edge), float(n)] for edge, n in zip(edges, counts, strict=False) if n]
     return {
         "columns": ["cycles_from", "lines"],
-        "meaning": "lines of L2 by load latency, each SM its own lines; bins of 10 cycles",
+        "meaning": "lines of L2 by the time from one value to the next, each SM its own lines; "
+        f"bins of {_BIN} cycles",
         "rows": rows,
     }
 
 
 def _merged(session: Session, variants: tuple[Variant, ...]) -> dict[str, object]:
     gpu = session.gpu
-    rows = []
+    rows: list[list[float | None]] = []
     for variant in variants:
         if gpu.resident(variant) < variant.blocks:
             continue
@@ -142,7 +120,7 @@ def _merged(session: Session, variants: tuple[Variant, ...]) -> dict[str, object
         try:
             gpu.zero(data)
             rate, clock = session.rate(
-                lambda n, v=variant, d=data: start_cache(gpu, v, d, None, n),  # type: ignore[misc]
+                lambda n, v=variant, d=data: start_cache(gpu, v, d, n),  # type: ignore[misc]
                 variant.work * variant.blocks * gpu.sms,
             )
         finally:

@@ -1,7 +1,8 @@
 """What the recipes of a measuring child share: the GPU, its sensors, and what was found before."""
 
 import dataclasses
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -98,7 +99,21 @@ class Session:
             iterations: of a launch; 0 finds how many make a sample.
             evidence: what else is known of the number.
         """
-        found = measure(self.runner(start), self.settings, warm_s=warm_s, iterations=iterations)
+        return self.measured(
+            self.runner(start), work, warm_s=warm_s, iterations=iterations, evidence=evidence
+        )
+
+    def measured(
+        self,
+        run: Run,
+        work: float,
+        *,
+        warm_s: float,
+        iterations: int = 0,
+        evidence: dict[str, Any] | None = None,
+    ) -> Outcome:
+        """As ``sample``, for something that already is a ``steady.Run``."""
+        found = measure(run, self.settings, warm_s=warm_s, iterations=iterations)
         total = work * found.iterations
         return Outcome(
             values=tuple(total / timing.seconds for timing in found.timings),
@@ -109,6 +124,7 @@ class Session:
                 "iterations": found.iterations,
                 "warm_s": round(found.warm_s, 4),
                 "settled": found.settled,
+                "sm_clock_spread": _median(t.clock_spread for t in found.timings),
                 "work_per_sample": total,
             },
         )
@@ -154,3 +170,8 @@ class Session:
                 work.append(amount * count)
             self.chosen[key] = candidates[fastest(trials, work)] if trials else candidates[0]
         return self.chosen[key]
+
+
+def _median(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return float(f"{statistics.median(known):.4g}") if known else None

@@ -1,104 +1,94 @@
-"""Tables as columns: the same numbers in a fraction of the room, so that 20,000 kernels fit.
+"""Tables as columns: the same values in a fraction of the room, so that 20,000 kernels fit.
 
-A table is ``{"rows": n, "same": {...}, "words": {...}, "columns": {...}}``: columns of one value
-are written once, columns of text as numbers into a list of the different words, and nested
-values under ``outer.inner``. ``script/data.js`` is the other half.
+A table is ``{"rows": n, "same": {...}, "words": {...}, "packed": {...}, "columns": {...}}``.
+Columns of one value are written once; columns of text that repeats as numbers into a list of the
+different words; nested values stand under ``outer.inner``. ``script/data.js`` is the other half.
 """
 
 import base64
-import dataclasses
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mansard.charts.columns import intensity_text
-from mansard.charts.rows import share
-from mansard.model.analysis import Analysis, Kernel
-from mansard.units import format_share, format_si
-
-#: Significant digits where not all are kept.
-DIGITS = 6
+#: Digits of a packed number.
+PACKED_DIGITS = 5
 
 #: Characters of JSON up to which the page holds it readable; more is compressed.
 _READABLE = 400_000
 
+#: Kinds of a packed number; other letters are its power of ten, from this letter on.
+_UNKNOWN, _ZERO, _FOLLOWS, _LONG = "?", "0", "=", "*"
+_POWER_ZERO = ord("m")
+_POWERS = range(ord("A") - _POWER_ZERO, ord("~") - _POWER_ZERO)
 
-def table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Turn rows with the same keys into columns."""
-    same: dict[str, Any] = {}
-    words: dict[str, list[Any]] = {}
-    columns: dict[str, list[Any]] = {}
-    flat = [dict(_flat(row)) for row in rows]
-    for name in flat[0] if flat else ():
-        values = [row[name] for row in flat]
-        different = dict.fromkeys((type(value), value) for value in values)
-        if len(different) == 1:
-            same[name] = values[0]
-        elif any(isinstance(value, str) for value in values):
-            known = {value: place for place, (_, value) in enumerate(different)}
-            words[name] = list(known)
-            columns[name] = [known[value] for value in values]
-        else:
-            columns[name] = values
-    return {"rows": len(flat), "same": same, "words": words, "columns": columns}
+Row = Mapping[str, Any]
 
 
-def _flat(row: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def flat(row: Row) -> dict[str, Any]:
+    """Return a row with nested values under ``outer.inner``."""
+    found = {}
     for key, value in row.items():
         if isinstance(value, Mapping):
             for inner, item in value.items():
-                yield f"{key}.{inner}", item
+                found[f"{key}.{inner}"] = item
         else:
-            yield key, value
+            found[key] = value
+    return found
 
 
-def shortened(kernel: Kernel, analysis: Analysis) -> Kernel:
-    """Return the kernel with its numbers cut to DIGITS, if all that a report shows stays the same.
+def table(rows: Sequence[Row], follows: Sequence[Row] | None = None) -> dict[str, Any]:
+    """Turn rows with the same keys into columns.
 
-    Otherwise the kernel comes back as it was, every digit kept.
+    Args:
+        rows: the rows; values are plain.
+        follows: per row, what the page would work out for some of its values. Given, columns
+            of fractional numbers are packed, and values that follow are left out.
     """
-    cut = _with_numbers(kernel, _cut)
-    return cut if _shown(cut, analysis) == _shown(kernel, analysis) else kernel
+    flats = [flat(row) for row in rows]
+    made: dict[str, Any] = {"rows": len(rows), "same": {}, "words": {}, "packed": {}, "columns": {}}
+    for name in flats[0] if flats else ():
+        values = [row[name] for row in flats]
+        different = dict.fromkeys((type(value), value) for value in values)
+        if len(different) == 1:
+            made["same"][name] = values[0]
+        elif any(isinstance(value, str) for value in values):
+            if 2 * len(different) < len(values):
+                known = {value: place for place, (_, value) in enumerate(different)}
+                made["words"][name] = list(known)
+                values = [known[value] for value in values]
+            made["columns"][name] = values
+        elif follows is not None and name in follows[0]:
+            made["packed"][name] = packed(values, [row[name] for row in follows])
+        else:
+            made["columns"][name] = values
+    return made
 
 
-def _cut(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+def packed(values: Iterable[float | None], follows: Iterable[float | None]) -> dict[str, Any]:
+    """Write numbers as a letter each, and PACKED_DIGITS digits where they have no more.
 
-
-def _with_numbers(kernel: Kernel, change: Callable[[float | None], float | None]) -> Kernel:
-    single = ("duration_s", "flop", "op_int", "floor_s", "duration_min_s", "duration_max_s")
-    changed: dict[str, Any] = {name: change(getattr(kernel, name)) for name in single}
-    for name in ("flop_by_path", "bytes_by_level", "floors_s"):
-        changed[name] = {key: change(value) for key, value in getattr(kernel, name).items()}
-    if kernel.zero_flop_duration_s == kernel.duration_s:
-        changed["zero_flop_duration_s"] = changed["duration_s"]
-    else:
-        changed["zero_flop_duration_s"] = change(kernel.zero_flop_duration_s)
-    return dataclasses.replace(kernel, **changed)
-
-
-def _shown(kernel: Kernel, analysis: Analysis) -> list[str]:
-    """Return every figure of a kernel as the terminal, the tables and the page write it."""
-    sizes = [
-        kernel.duration_s,
-        kernel.duration_min_s,
-        kernel.duration_max_s,
-        kernel.flop,
-        kernel.op_int,
-        kernel.flop_per_s,
-        kernel.floor_s,
-        kernel.recoverable_s,
-        *kernel.flop_by_path.values(),
-        *kernel.bytes_by_level.values(),
-        *kernel.floors_s.values(),
-    ]
-    return [
-        *(format_si(size) for size in sizes),
-        *(intensity_text(value) for value in kernel.intensity.values()),
-        format_share(share(kernel, analysis)),
-        format_share(kernel.efficiency),
-    ]
+    The letter is ``?`` for unknown, ``0`` for zero, ``=`` for a value that follows from others,
+    ``*`` for a number in full (in ``long``), else the power of ten of the digits: ``m`` is 0.
+    """
+    kinds, digits, long = [], [], []
+    for value, following in zip(values, follows, strict=True):
+        if value is None:
+            kinds.append(_UNKNOWN)
+        elif value == following:
+            kinds.append(_FOLLOWS)
+        elif value == 0:
+            kinds.append(_ZERO)
+        else:
+            mantissa, power = f"{value:.{PACKED_DIGITS - 1}e}".replace(".", "").split("e")
+            shift = int(power) - PACKED_DIGITS + 1
+            if float(f"{mantissa}e{shift}") == value and value > 0 and shift in _POWERS:
+                kinds.append(chr(_POWER_ZERO + shift))
+                digits.append(mantissa)
+            else:
+                kinds.append(_LONG)
+                long.append(value)
+    return {"kinds": "".join(kinds), "digits": "".join(digits), "long": long}
 
 
 def embedded(value: Any) -> tuple[str, str]:

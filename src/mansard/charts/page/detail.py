@@ -142,7 +142,7 @@ def _parts(connection: "DuckDBPyConnection", plan: cube.Plan) -> Iterator[Part]:
 
 def _sums(connection: "DuckDBPyConnection") -> Iterator[str]:
     """Aggregates of every measure of the cube; the first word of its name tells which."""
-    for (name, *_) in connection.execute("DESCRIBE cell").fetchall():
+    for name, *_ in connection.execute("DESCRIBE cell").fetchall():
         if name not in _IDENTITY:
             how = {"shortest": "min", "first": "min", "longest": "max"}.get(name.split("_")[0])
             quoted = engine.identifier(name)

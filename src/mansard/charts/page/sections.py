@@ -4,7 +4,7 @@ Everything that comes from outside goes through ``_safe``; nothing else makes HT
 """
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import urlencode
 
 from mansard.charts.labels import (
@@ -18,7 +18,6 @@ from mansard.charts.labels import (
 from mansard.charts.page.summary import Sentence
 from mansard.model.analysis import Analysis
 from mansard.model.machine import Ceiling, Machine
-from mansard.model.notice import Notice
 from mansard.model.provenance import Definition
 from mansard.units import format_share, format_si
 
@@ -50,14 +49,7 @@ def sentences_html(sentences: Iterable[Sentence]) -> str:
 
 def notices_html(notices: Sequence[tuple[str, str]]) -> str:
     """Return (code, message) pairs as list items."""
-    return "\n".join(
-        f"<li><code>{_safe(code, 80)}</code> {_safe(message)}</li>" for code, message in notices
-    )
-
-
-def notice_pairs(notices: Iterable[Notice]) -> list[tuple[str, str]]:
-    """Return notices as (code, message)."""
-    return [(notice.code, notice.message) for notice in notices]
+    return "\n".join(f"<li>{_code(name)} {_safe(message)}</li>" for name, message in notices)
 
 
 def subtitle(analysis: Analysis) -> str:
@@ -94,18 +86,25 @@ def definitions_html(analysis: Analysis) -> str:
         found.update(origin.definitions)
         missing.update(origin.missing)
     rows = [
-        (column, definition.formula, definition.meaning, definition.source)
+        (
+            _code(column),
+            _code(definition.formula),
+            _safe(definition.meaning),
+            _safe(definition.source),
+        )
         for column, definition in found.items()
     ]
     rows += [
-        (column, "", f"not collected; needs {', '.join(counters)}", "")
+        (_code(column), "", _safe(f"not collected; needs {', '.join(counters)}"), "")
         for column, counters in missing.items()
         if column not in found and counters
     ]
-    return _rows(
-        (f"<code>{_safe(column)}</code>", f"<code>{_safe(formula)}</code>", _safe(meaning), _safe(source))
-        for column, formula, meaning, source in rows
-    )  # fmt: skip
+    return _rows(rows)
+
+
+def _code(text: str) -> str:
+    """Return text as code."""
+    return f"<code>{_safe(text)}</code>"
 
 
 def ceilings_html(machine: Machine | None) -> str:
@@ -133,12 +132,4 @@ def _rows(rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(
         "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
         for row in list(rows)[:_MOST_ROWS]
-    )
-
-
-def options_html(choices: Mapping[str, str]) -> str:
-    """Return the choices of a select element: value to words."""
-    return "".join(
-        f'<option value="{html.escape(value)}">{_safe(words, 80)}</option>'
-        for value, words in choices.items()
     )

@@ -1,11 +1,10 @@
 """What a run comes to in sentences, each with the filter that shows the kernels behind it."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from mansard.analysis.census import census
 from mansard.charts.labels import (
-    RESOURCES,
     above_roof,
     count_text,
     key_label,
@@ -14,10 +13,14 @@ from mansard.charts.labels import (
     resource_label,
     unknown_paths,
 )
+from mansard.charts.page.detail import Detail
 from mansard.charts.page.timeline import Timeline
 from mansard.charts.rows import share
 from mansard.model.analysis import Analysis, Group, Kernel, quotient
 from mansard.units import format_share, format_si
+
+#: Filter value of launches outside any phase, or of unknown rank; the same in state.js.
+NONE = "(none)"
 
 #: Entries of a list within a sentence.
 _MOST = 4
@@ -42,15 +45,15 @@ class Phrase:
 Sentence = tuple[Phrase, ...]
 
 
-def summary(analysis: Analysis, timeline: Timeline | None = None) -> tuple[Sentence, ...]:
+def summary(analysis: Analysis, detail: Detail) -> tuple[Sentence, ...]:
     """Say what a run comes to: time, floors, where time can be won, precision, launches."""
     sentences = [
-        _time(analysis, timeline),
+        _time(analysis, detail.timeline),
         _floors(analysis),
         _by_bound(analysis),
-        _by_group(analysis, "family", analysis.families),
-        _by_group(analysis, "phase", analysis.phases),
-        _ranks(analysis),
+        _by_group(analysis, "family", analysis.families, "family"),
+        _by_group(analysis, "phase", analysis.phases, _filter(detail, "phase")),
+        _ranks(analysis, detail),
         _precision(analysis),
         _zero(analysis),
         _near_zero(analysis),
@@ -115,18 +118,29 @@ def _bound_words(key: str) -> str:
     return "undecided" if key == "?" else resource_label(key)
 
 
-def _by_group(analysis: Analysis, word: str, groups: Sequence[Group]) -> Sentence:
+def _by_group(
+    analysis: Analysis, word: str, groups: Sequence[Group], key: str | None = None
+) -> Sentence:
     if len(groups) < 2:
         return ()
     entries = [
-        (group.recoverable_s or 0.0, f"{key_label(group, 40)} ({{}})", (word, group.key or ""))
+        (
+            group.recoverable_s or 0.0,
+            f"{key_label(group, 40)} ({{}})",
+            (word, NONE if group.key is None else group.key) if key else None,
+        )
         for group in groups
     ]
     return _listed(f"By {word}: ", entries, analysis)
 
 
+def _filter(detail: Detail, by: str) -> str | None:
+    """Return the filter by phase or rank, if the page can have it."""
+    return by if any(part.by == by for part in detail.parts) else None
+
+
 def _listed(
-    lead: str, entries: Iterable[tuple[float, str, tuple[str, str]]], analysis: Analysis
+    lead: str, entries: Iterable[tuple[float, str, tuple[str, str] | None]], analysis: Analysis
 ) -> Sentence:
     """Return the largest entries of (recoverable_s, words with a gap for it, filter)."""
     total = known(analysis.totals.duration_s)
@@ -148,20 +162,41 @@ def _recoverable(kernels: Iterable[Kernel]) -> float:
     return sum(kernel.recoverable_s or 0.0 for kernel in kernels)
 
 
-def _ranks(analysis: Analysis) -> Sentence:
+def _ranks(analysis: Analysis, detail: Detail) -> Sentence:
     timed = [rank for rank in analysis.ranks if known(rank.duration_s)]
     if len(timed) < 2:
         return ()
     slowest = max(timed, key=lambda rank: rank.duration_s or 0.0)
     mean = sum(rank.duration_s or 0.0 for rank in timed) / len(timed)
     longer = (slowest.duration_s or 0.0) / mean - 1
+    chosen = (_filter(detail, "rank"), NONE if slowest.key is None else slowest.key)
     return (
         Phrase(f"{len(timed)} ranks; the longest on the GPU is "),
-        Phrase(f"rank {key_label(slowest, 20)}", ("rank", slowest.key or "")),
+        Phrase(f"rank {key_label(slowest, 20)}", (chosen[0], chosen[1]) if chosen[0] else None),
         Phrase(
             f" with {format_si(slowest.duration_s, 's')},"
             f" {format_share(longer)} more than their mean."
         ),
+        *_widest(analysis, detail),
+    )
+
+
+def _widest(analysis: Analysis, detail: Detail) -> Sentence:
+    """Name the kernel whose time differs most from rank to rank."""
+    times: dict[str | None, list[float]] = {}
+    for part in detail.parts:
+        if part.by == "rank" and known(part.kernel.duration_s) is not None:
+            times.setdefault(part.kernel.key, []).append(part.kernel.duration_s or 0.0)
+    spreads = {key: max(spent) - min(spent) for key, spent in times.items() if len(spent) > 1}
+    key = max(spreads, key=lambda name: spreads[name], default=None)
+    if key is None or not spreads[key]:
+        return ()
+    place, kernel = next((p, k) for p, k in enumerate(analysis.kernels, start=1) if k.key == key)
+    low, high = (format_si(bound, "s") for bound in (min(times[key]), max(times[key])))
+    return (
+        Phrase(" The ranks differ most in "),
+        Phrase(f"kernel {place}", ("select", str(place))),
+        Phrase(f" ({printable(kernel.short_name or kernel.key, 60)}): {low} to {high}."),
     )
 
 
@@ -174,7 +209,7 @@ def _precision(analysis: Analysis) -> Sentence:
     unknown = list(unknown_paths(analysis))
     if unknown and not analysis.totals.flop_complete:
         listed = ", ".join(printable(path, 24) for path in unknown[:_MOST])
-        more = ", ..." if len(unknown) > _MOST else ""
+        more = f" and {len(unknown) - _MOST} more" if len(unknown) > _MOST else ""
         phrases.append(Phrase(f"{'; ' if phrases else 'FLOP '}not collected: {listed}{more}"))
     return (*phrases, Phrase(".")) if phrases else ()
 

@@ -1,18 +1,23 @@
 """The launches of one rank in one step as they followed one another, with the gaps between."""
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mansard import engine
+from mansard.units import PREFIXES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 #: Launches drawn on the time line, and gaps named below it.
-MOST_DRAWN = 10_000
+MOST_DRAWN = 5_000
 MOST_GAPS = 20
+
+#: Resolution of the traces.
+_NANOSECOND = dict(PREFIXES)["n"]
 
 #: Columns of a run that the time line needs; a file of another tool may lack some.
 _NEEDED = {
@@ -47,7 +52,7 @@ class Timeline:
         span_s: from the first start to the last end.
         busy_s: time in which at least one launch ran.
         launches: how many there are.
-        drawn: the longest of them, as (start_s, duration_s, key of the kernel, stream).
+        drawn: the longest of them in order of start: (start_s, duration_s, kernel's key, stream).
         gaps: the longest gaps.
     """
 
@@ -61,15 +66,16 @@ class Timeline:
 
     def columns(self, places: Mapping[str | None, int]) -> dict[str, Any]:
         """Return plain values; kernels are their place in the analysis (None: not there)."""
+        starts = [round(start / _NANOSECOND) for start, *_ in self.drawn]
         return {
             "rank": self.rank,
             "step": self.step,
             "span_s": self.span_s,
             "busy_s": self.busy_s,
             "launches": self.launches,
-            # A nanosecond is the resolution of the traces.
-            "start_s": [round(start, 9) for start, *_ in self.drawn],
-            "duration_s": [round(duration, 9) for _, duration, *_ in self.drawn],
+            # Each from the start before it: small numbers, and many of them.
+            "start_ns": [later - start for start, later in itertools.pairwise([0, *starts])],
+            "duration_ns": [round(duration / _NANOSECOND) for _, duration, *_ in self.drawn],
             "kernel": [places.get(key) for _, _, key, _ in self.drawn],
             "stream": [stream for *_, stream in self.drawn],
             "gaps": [
@@ -121,8 +127,8 @@ def read_timeline(connection: "DuckDBPyConnection", file: Path) -> Timeline | No
         "coalesce(sum(start_s - free_s) FILTER (start_s > free_s), 0) FROM spans"
     ).fetchall()[0]
     drawn = connection.execute(
-        "SELECT start_s - $1, duration_s, key, stream FROM spans "
-        f"ORDER BY duration_s DESC, start_s LIMIT {MOST_DRAWN}",
+        "SELECT start_s - $1, duration_s, key, stream FROM "
+        f"(FROM spans ORDER BY duration_s DESC, start_s LIMIT {MOST_DRAWN}) ORDER BY start_s",
         [begin],
     ).fetchall()
     gaps = connection.execute(

@@ -1,7 +1,7 @@
 """CUPTI's activity records: what ran on the GPU, when, and which call started it."""
 
 import ctypes
-import itertools
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -38,9 +38,9 @@ _COMPLETE = ctypes.CFUNCTYPE(
 
 
 class ActivityRecorder:
-    """Records activity between start and stop.
+    """Records activity between start and stop; one for the whole process, see ``recorder``.
 
-    CUPTI calls back for buffers from any thread, at any time until every kind is off. The
+    CUPTI calls back for buffers from any thread, and gives back old ones at any later time. The
     callbacks only hand buffers over, and live as long as the process.
     """
 
@@ -51,7 +51,6 @@ class ActivityRecorder:
         self._lent: dict[int, _Buffer] = {}
         self._full: list[tuple[int, int]] = []
         self._request, self._complete = _REQUEST(self._lend), _COMPLETE(self._take)
-        _KEPT.append(self)
 
     def start(self, kinds: Iterable[int]) -> None:
         """Begin recording the kinds; what was recorded before is dropped.
@@ -59,6 +58,8 @@ class ActivityRecorder:
         Buffers are asked for anew each time: another profiler in this process (PyTorch's) may
         have put itself in our place, and lets go of it without a word.
         """
+        if self._enabled:
+            raise CollectError("another profile is being taken in this process; end it first")
         self._cupti.run("cuptiActivityRegisterCallbacks", self._request, self._complete)
         self._flush()
         self._recycle()
@@ -66,19 +67,20 @@ class ActivityRecorder:
             self._cupti.run("cuptiActivityEnable", kind)
             self._enabled.append(kind)
 
-    def stop(self) -> list[records.Record]:
+    def stop(self) -> list[Any]:
         """End recording and give the records, in the order in which CUPTI kept them.
 
         Names in the records stay valid only while their module is loaded: read them at once.
         """
         self._disable()
         self._flush()
-        found = list(itertools.chain.from_iterable(self._records(*filled) for filled in self._full))
+        full, self._full = self._full, []
         # The records keep their buffers alive, so these are not lent again.
-        for address, _ in self._full:
-            self._lent.pop(address)
-        self._full.clear()
-        return found
+        return [
+            record
+            for address, valid in full
+            for record in self._records(self._lent.pop(address), valid)
+        ]
 
     def close(self) -> None:
         """Stop recording and drop what was recorded; may be called again."""
@@ -95,9 +97,9 @@ class ActivityRecorder:
         self._cupti.run("cuptiActivityFlushAll", _FLUSH_FORCED)
 
     def _recycle(self) -> None:
-        for address, _ in self._full:
+        full, self._full = self._full, []
+        for address, _ in full:
             self._spare.append(self._lent.pop(address))
-        self._full.clear()
 
     def _lend(self, buffer: Any, size: Any, most_records: Any) -> None:
         try:
@@ -109,13 +111,14 @@ class ActivityRecorder:
         buffer[0], size[0], most_records[0] = address, _BUFFER_BYTES, 0
 
     def _take(self, _context: int, _stream: int, buffer: int, _size: int, valid: int) -> None:
-        self._full.append((buffer, valid))
+        # A buffer that another profiler had lent is not ours to read.
+        if buffer in self._lent:
+            self._full.append((buffer, valid))
 
-    def _records(self, buffer: int, valid: int) -> Iterator[records.Record]:
-        keep = self._lent.get(buffer)
+    def _records(self, buffer: _Buffer, valid: int) -> Iterator[Any]:
         record = ctypes.c_void_p()
         while valid:
-            code = self._cupti.next_record(buffer, valid, record)
+            code = self._cupti.next_record(ctypes.addressof(buffer), valid, record)
             if code in (_MAX_LIMIT, _QUEUE_EMPTY):
                 return
             if code:
@@ -124,12 +127,17 @@ class ActivityRecorder:
             layout = _LAYOUTS.get(kind)
             if layout is not None:
                 found = layout.from_address(record.value or 0)
-                found.owner = keep
+                found.owner = buffer
                 yield found
 
 
-#: Recorders whose callbacks CUPTI may still call; never emptied, a handful at most.
-_KEPT: list[ActivityRecorder] = []
+@functools.cache
+def recorder(cupti: Cupti) -> ActivityRecorder:
+    """The recorder of this process.
+
+    A second one would be handed buffers of the first: CUPTI knows one pair of callbacks.
+    """
+    return ActivityRecorder(cupti)
 
 
 def _new_buffer() -> _Buffer:

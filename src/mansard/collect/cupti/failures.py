@@ -1,5 +1,7 @@
 """What CUPTI's result codes mean for a user, and what to do about each."""
 
+from typing import NamedTuple
+
 from mansard.errors import CollectError, DeviceError, MansardError, PermissionDeniedError
 
 #: How to get permission; also used by the doctor.
@@ -26,76 +28,72 @@ _UNKNOWN = (
     "('--level phases' works with graphs). 'mansard doctor' looks for the causes"
 )
 
-#: Result code of CUPTI -> (its name, error class, remedy, slug).
-RESULTS: dict[int, tuple[str, type[MansardError], str, str]] = {
-    1: ("INVALID_PARAMETER", CollectError, "", ""),
-    2: ("INVALID_DEVICE", DeviceError, "this GPU is not one that this CUPTI knows", ""),
-    3: ("INVALID_CONTEXT", DeviceError, "use the GPU once before the first step", ""),
-    7: ("INVALID_OPERATION", CollectError, _OTHER_PROFILER, "other-profiler"),
-    8: (
-        "OUT_OF_MEMORY",
-        CollectError,
-        "there is no memory left for counters: choose '--level phases'",
-        "counter-memory",
+
+class ResultError(NamedTuple):
+    """What a result code of CUPTI stands for.
+
+    Attributes:
+        name: the vendor's name, less ``CUPTI_ERROR_``.
+        kind: our error.
+        remedy: what to do; empty where the name says all.
+        slug: paragraph in docs/messages.md.
+    """
+
+    name: str
+    kind: type[MansardError]
+    remedy: str = ""
+    slug: str = ""
+
+
+_NO_CHIP = "this GPU is not one that this CUPTI knows: install a newer nvidia-cuda-cupti"
+_NO_MEMORY = "there is no memory left for counters: choose '--level phases'"
+_NO_MIG = "counters of this MIG slice are not available: use a whole GPU, or '--level trace'"
+_FAULT = "the GPU reported a fault; see 'nvidia-smi -q' and dmesg"
+_OLD = "this GPU needs the newer profiler of CUDA 12.6 or later"
+_CONFIDENTIAL = "counters are closed while confidential computing is on"
+
+#: By result code; a code that is not here has its number as its name.
+RESULTS: dict[int, ResultError] = {
+    1: ResultError("INVALID_PARAMETER", CollectError),
+    2: ResultError("INVALID_DEVICE", DeviceError, _NO_CHIP),
+    3: ResultError("INVALID_CONTEXT", DeviceError, "use the GPU once before the first step"),
+    7: ResultError("INVALID_OPERATION", CollectError, _OTHER_PROFILER, slug="other-profiler"),
+    8: ResultError("OUT_OF_MEMORY", CollectError, _NO_MEMORY, slug="counter-memory"),
+    9: ResultError("HARDWARE", DeviceError, _FAULT),
+    15: ResultError("NOT_INITIALIZED", DeviceError, _NOT_INITIALIZED, slug="cupti"),
+    17: ResultError("INVALID_METRIC_NAME", CollectError, "this chip has no such counter"),
+    26: ResultError("HARDWARE_BUSY", DeviceError, _OTHER_PROFILER, slug="other-profiler"),
+    27: ResultError("NOT_SUPPORTED", DeviceError, "this GPU or driver does not support it"),
+    33: ResultError("VIRTUALIZED_DEVICE_NOT_SUPPORTED", DeviceError, _VIRTUAL, slug="virtual-gpu"),
+    35: ResultError(
+        "INSUFFICIENT_PRIVILEGES", PermissionDeniedError, PERMISSION_REMEDY, slug="permission"
     ),
-    9: ("HARDWARE", DeviceError, "the GPU reported a fault; see 'nvidia-smi -q' and dmesg", ""),
-    15: (
-        "NOT_INITIALIZED",
-        DeviceError,
-        _NOT_INITIALIZED,
-        "cupti-not-initialized",
+    36: ResultError(
+        "OLD_PROFILER_API_INITIALIZED", CollectError, _OTHER_PROFILER, slug="other-profiler"
     ),
-    17: ("INVALID_METRIC_NAME", CollectError, "this chip has no such counter", ""),
-    26: ("HARDWARE_BUSY", DeviceError, _OTHER_PROFILER, "other-profiler"),
-    27: ("NOT_SUPPORTED", DeviceError, "this GPU or driver does not support it", ""),
-    33: ("VIRTUALIZED_DEVICE_NOT_SUPPORTED", DeviceError, _VIRTUAL, "virtual-gpu"),
-    35: ("INSUFFICIENT_PRIVILEGES", PermissionDeniedError, PERMISSION_REMEDY, "permission"),
-    36: ("OLD_PROFILER_API_INITIALIZED", CollectError, _OTHER_PROFILER, "other-profiler"),
-    38: (
-        "LEGACY_PROFILER_NOT_SUPPORTED",
-        DeviceError,
-        "this GPU needs the newer profiler of CUDA 12.6 or later",
-        "",
+    38: ResultError("LEGACY_PROFILER_NOT_SUPPORTED", DeviceError, _OLD),
+    39: ResultError(
+        "MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", CollectError, _OTHER_PROFILER, slug="other-profiler"
     ),
-    39: ("MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", CollectError, _OTHER_PROFILER, "other-profiler"),
-    40: (
+    40: ResultError(
         "VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES",
         PermissionDeniedError,
         _VIRTUAL,
-        "virtual-gpu",
+        slug="virtual-gpu",
     ),
-    41: (
-        "CONFIDENTIAL_COMPUTING_NOT_SUPPORTED",
-        DeviceError,
-        "counters are closed while confidential computing is on",
-        "",
-    ),
-    42: ("CMP_DEVICE_NOT_SUPPORTED", DeviceError, "this mining GPU has no counters", ""),
-    43: (
-        "MIG_DEVICE_NOT_SUPPORTED",
-        DeviceError,
-        "counters of this MIG slice are not available: use a whole GPU, or '--level trace'",
-        "mig",
-    ),
-    44: ("SLI_DEVICE_NOT_SUPPORTED", DeviceError, "counters are closed while SLI is on", ""),
-    45: ("WSL_DEVICE_NOT_SUPPORTED", DeviceError, "counters do not work under WSL here", ""),
-    46: (
-        "INVALID_CHIP_NAME",
-        DeviceError,
-        "this CUPTI does not know the chip: install a newer nvidia-cuda-cupti",
-        "unknown-chip",
-    ),
-    999: (
-        "UNKNOWN",
-        CollectError,
-        _UNKNOWN,
-        "cupti-unknown",
-    ),
+    41: ResultError("CONFIDENTIAL_COMPUTING_NOT_SUPPORTED", DeviceError, _CONFIDENTIAL),
+    42: ResultError("CMP_DEVICE_NOT_SUPPORTED", DeviceError, "this mining GPU has no counters"),
+    43: ResultError("MIG_DEVICE_NOT_SUPPORTED", DeviceError, _NO_MIG, slug="mig"),
+    44: ResultError("SLI_DEVICE_NOT_SUPPORTED", DeviceError, "counters are closed while SLI is on"),
+    45: ResultError("WSL_DEVICE_NOT_SUPPORTED", DeviceError, "counters do not work under WSL here"),
+    46: ResultError("INVALID_CHIP_NAME", DeviceError, _NO_CHIP),
+    999: ResultError("UNKNOWN", CollectError, _UNKNOWN, slug="cupti-unknown"),
 }
 
 
 def failure(function: str, code: int, detail: str = "") -> MansardError:
     """The error for a result code: which call failed, why, what to do."""
-    name, kind, remedy, slug = RESULTS.get(code, (f"code {code}", CollectError, "", ""))
-    reason = f"{name}, {detail}" if detail else name
-    return kind(f"{function} failed ({reason}){': ' + remedy if remedy else ''}", slug=slug)
+    known = RESULTS.get(code, ResultError(f"code {code}", CollectError))
+    reason = f"{known.name}, {detail}" if detail else known.name
+    remedy = f": {known.remedy}" if known.remedy else ""
+    return known.kind(f"{function} failed ({reason}){remedy}", slug=known.slug)

@@ -108,7 +108,7 @@ def _load(connection: "DuckDBPyConnection", launches: Sequence[TracedLaunch]) ->
         "shared": (each.shared_bytes for each in launches),
         "bytes_moved": (each.bytes_moved for each in launches),
         **{
-            name: (None if each.shape is None else each.shape[place] for each in launches)
+            name: [None if each.shape is None else each.shape[place] for each in launches]
             for place, name in enumerate(_SHAPE)
         },
     }
@@ -191,7 +191,7 @@ def _match(connection: "DuckDBPyConnection") -> None:
     shape = ", ".join(_SHAPE)
     connection.execute(
         f"CREATE TABLE {_SAMPLES} AS SELECT c.row, c.key, {', '.join(f'c.{s}' for s in _SHAPE)}, "
-        "c.shared, c.phase, t.number AS twin, t.duration_ns "
+        "c.shared, coalesce(t.phase, c.phase) AS phase, t.number AS twin, t.duration_ns "
         f"FROM {_KEYED} c LEFT JOIN traced_keyed t "
         f"USING (process_number, key, {shape}, shared, occurrence)"
     )

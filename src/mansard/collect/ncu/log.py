@@ -120,5 +120,5 @@ def _parts(line: str) -> list[tuple[str, str]]:
     marks = list(_MARK.finditer(line))
     ends = [mark.start() for mark in marks[1:]] + [len(line)]
     return [
-        (mark[1], line[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=True)
+        (mark[1], line[mark.end() : end].strip()) for mark, end in zip(marks, ends, strict=False)
     ]

@@ -25,11 +25,11 @@ def capture_select(
     counters: Mapping[str, str],
     ranges: str,
 ) -> str:
-    """SQL that makes the rows of a capture, with ``profile`` and ``seq`` in place of ``row``.
+    """SQL that makes the rows of a capture, with ``seq`` in place of ``row``.
 
     Args:
         connection: of the engine.
-        source: a sub-select with ``profile`` and ``seq`` and the columns below.
+        source: a sub-select with ``seq`` and the columns below.
         roles: text column of the source by its role (``process``, ``name``, ``grid``, ...).
         counters: SQL of the value by vendor name, over the columns of the source.
         ranges: name of the temporary table to create for named ranges.
@@ -77,7 +77,7 @@ def capture_select(
     selected += [
         f"{value} AS {identifier(COUNTER_PREFIX + counter)}" for counter, value in counters.items()
     ]
-    return f"SELECT profile, seq, {', '.join(selected)} FROM {source}{join}"
+    return f"SELECT seq, {', '.join(selected)} FROM {source}{join}"
 
 
 def launch_filter(role: str | None) -> str:

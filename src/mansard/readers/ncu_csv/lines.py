@@ -25,8 +25,6 @@ class LineReader:
     """Reads lines in chunks, without their ends.
 
     Attributes:
-        altered: the lines are no longer the bytes of the file (decompressed, other encoding,
-            carriage returns, bytes that are not text). Known before the chunk is handed on.
         cut: why reading stopped before the end of the file; None when it did not.
     """
 
@@ -34,7 +32,6 @@ class LineReader:
         """Prepare to read ``path``; ``limit`` bounds the bytes that are read of it."""
         self._path = path
         self._left = limit
-        self.altered = False
         self.cut: str | None = None
 
     def chunks(self) -> Iterator[list[bytes]]:
@@ -45,12 +42,11 @@ class LineReader:
             lines = text.split(b"\n")
             rest = lines.pop()
             if len(rest) > MAX_LINE_BYTES:
-                self.altered = True
                 lines.append(rest)
                 rest = b""
-            yield self._cleaned(lines, text)
+            yield _cleaned(lines, text)
         if rest:
-            yield self._cleaned([rest], rest)
+            yield _cleaned([rest], rest)
 
     def _blocks(self) -> Iterator[bytes]:
         with contextlib.ExitStack() as stack:
@@ -59,23 +55,18 @@ class LineReader:
             except _BROKEN_STREAM as error:
                 self.cut = str(error)
                 return
-            # What a decompressor hands out is not what lies on the disk.
-            self.altered = not isinstance(opened, io.BufferedReader)
             stream = cast("io.BufferedIOBase", opened)
             block = self._read(stream)
             if block.startswith(_UTF16_MARKS):
                 yield from self._decoded(block, stream)
                 return
-            if block.startswith(_UTF8_MARK):
-                self.altered = True
-                block = block[len(_UTF8_MARK) :]
+            block = block.removeprefix(_UTF8_MARK)
             while block:
                 yield block
                 block = self._read(stream)
 
     def _decoded(self, block: bytes, stream: io.BufferedIOBase) -> Iterator[bytes]:
         """UTF-16, which redirection in Windows PowerShell writes."""
-        self.altered = True
         decoder = codecs.getincrementaldecoder("utf-16")(errors="replace")
         while block:
             yield decoder.decode(block).encode("utf-8", "replace")
@@ -101,21 +92,20 @@ class LineReader:
             self._left -= len(block)
         return block
 
-    def _cleaned(self, lines: list[bytes], text: bytes) -> list[bytes]:
-        if b"\r" in text:
-            self.altered = True
-            lines = [line.removesuffix(b"\r") for line in lines]
-        if b"\0" in text:
-            self.altered = True
-            lines = [line.replace(b"\0", _REPLACEMENT) for line in lines]
-        if not text.isascii():
-            lines = [line if line.isascii() else self._as_text(line) for line in lines]
-        return lines
 
-    def _as_text(self, line: bytes) -> bytes:
-        try:
-            line.decode()
-        except UnicodeDecodeError:
-            self.altered = True
-            return line.decode(errors="replace").encode()
-        return line
+def _cleaned(lines: list[bytes], text: bytes) -> list[bytes]:
+    if b"\r" in text:
+        lines = [line.removesuffix(b"\r") for line in lines]
+    if b"\0" in text:
+        lines = [line.replace(b"\0", _REPLACEMENT) for line in lines]
+    if not text.isascii():
+        lines = [line if line.isascii() else _as_text(line) for line in lines]
+    return lines
+
+
+def _as_text(line: bytes) -> bytes:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return line.decode(errors="replace").encode()
+    return line

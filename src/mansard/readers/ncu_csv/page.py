@@ -40,7 +40,7 @@ class Page(abc.ABC):
 
     @abc.abstractmethod
     def select(self, convention: Convention) -> str:
-        """SQL of the launches: ``profile``, ``seq``, the columns of a capture, counters.
+        """SQL of the launches: ``seq`` (their order), the columns of a capture, counters.
 
         Args:
             convention: of the whole file.

@@ -78,8 +78,8 @@ def _capture(found: Found, connection: "DuckDBPyConnection", table: str, *, name
     ]
     convention = _convention(pages)
     selects = [page.select(convention) for page in pages]
-    in_order = all(isinstance(page, WidePage) for page in pages)
-    _create(connection, table, selects, in_order=in_order)
+    is_numbered = all(isinstance(page, WidePage) for page in pages)
+    _create(connection, table, selects, is_numbered=is_numbered)
     counters = drop_text_columns(connection, table, _samples(pages))
     row = connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
     said = notices_of(found.messages)
@@ -130,21 +130,16 @@ def _page(connection: "DuckDBPyConnection", part: Part, scratch: str) -> Page:
 
 
 def _create(
-    connection: "DuckDBPyConnection", table: str, selects: Sequence[str], *, in_order: bool
+    connection: "DuckDBPyConnection", table: str, selects: Sequence[str], *, is_numbered: bool
 ) -> None:
     if not selects:
         columns = ", ".join(f"{identifier(name)} {kind}" for name, kind in CAPTURE_COLUMNS)
         connection.execute(f"CREATE TABLE {identifier(table)} ({columns})")
         return
-    if len(selects) == 1 and in_order:
-        # Sorting costs as much as reading.
-        rows = f"SELECT seq AS row, * EXCLUDE (profile, seq) FROM ({selects[0]})"
-    else:
-        union = " UNION ALL BY NAME ".join(f"({select})" for select in selects)
-        rows = (
-            "SELECT row_number() OVER (ORDER BY profile, seq) - 1 AS row, "
-            f"* EXCLUDE (profile, seq) FROM ({union}) ORDER BY row"
-        )
+    union = " UNION ALL BY NAME ".join(f"({select})" for select in selects)
+    # In a wide page the number of a row will do; numbering them again takes a sort of its own.
+    number = "seq" if is_numbered else "row_number() OVER (ORDER BY seq) - 1"
+    rows = f"SELECT {number} AS row, * EXCLUDE (seq) FROM ({union}) ORDER BY row"
     connection.execute(f"CREATE TABLE {identifier(table)} AS {rows}")
 
 

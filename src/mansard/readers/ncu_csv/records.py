@@ -49,23 +49,20 @@ class Found:
     cut: str | None = None
 
 
-def find_rows(path: Path, scratch: Path, *, limit: int | None = None) -> Found:
+def find_rows(path: Path, scratch: Path) -> Found:
     """Sort out the rows of a file.
-
-    A file that holds nothing but rows is left where it is; else its rows are copied to ``scratch``.
 
     Args:
         path: the file, plain or compressed.
-        scratch: an existing folder for cleaned copies.
-        limit: read no more than this many (decompressed) bytes.
+        scratch: an existing folder for the rows, as long as they are needed.
     """
     with contextlib.ExitStack() as stack:
-        return _Sorter(path, scratch, stack).sort(LineReader(path, limit=limit))
+        return _Sorter(path.name, scratch, stack).sort(LineReader(path))
 
 
 class _Sorter:
-    def __init__(self, path: Path, scratch: Path, stack: contextlib.ExitStack) -> None:
-        self._path = path
+    def __init__(self, name: str, scratch: Path, stack: contextlib.ExitStack) -> None:
+        self._name = name
         self._scratch = scratch
         self._stack = stack
         self._found = Found()
@@ -73,31 +70,34 @@ class _Sorter:
         self._header: Header | None = None
         self._part: Part | None = None
         self._is_plain: Callable[[bytes], bool] = lambda _: False
-        # While every byte so far is a row in the user's own file, nothing is copied.
-        self._in_place = True
-        self._good_bytes = 0
+        self._rows = 0
+        self._line = 0
         self._pending: list[bytes] = []
         self._queue: collections.deque[bytes] = collections.deque()
-        self._line = 0
 
     def sort(self, reader: LineReader) -> Found:
         for lines in reader.chunks():
-            if reader.altered:
-                self._leave_place()
-            for line in lines:
-                self._line += 1
-                part = self._part
-                if part is None or self._pending or not self._is_plain(line):
-                    self._queue.append(line)
-                    self._drain()
-                else:
-                    self._add(part, line)
+            self._take_lines(lines)
         while self._pending:
             self._give_up()
             self._drain()
         self._found.cut = reader.cut
         self._found.parts = list(self._parts.values())
         return self._found
+
+    def _take_lines(self, lines: list[bytes]) -> None:
+        """Nearly all lines of a large file are plain rows: these are written together."""
+        plain: list[bytes] = []
+        for line in lines:
+            self._line += 1
+            if self._part is not None and not self._pending and self._is_plain(line):
+                plain.append(line)
+                continue
+            self._add(plain)
+            plain = []
+            self._queue.append(line)
+            self._drain()
+        self._add(plain)
 
     def _drain(self) -> None:
         while self._queue:
@@ -130,7 +130,6 @@ class _Sorter:
             self._skip(line[:start])
             self._accept(line[start:], fields)
         elif header.resembles_row(line):
-            self._leave_place()
             self._found.broken += 1
             self._found.first_broken = self._found.first_broken or self._line
             self._note(line)
@@ -139,72 +138,42 @@ class _Sorter:
 
     def _begin(self, line: bytes, start: int, header: Header) -> None:
         """A header: the first, or that of a profile appended to the one before."""
-        if start or self._found.headers:
-            self._leave_place()
-        if start:
-            self._skip(line[:start])
+        self._skip(line[:start])
         self._found.headers += 1
         self._header, self._part = header, None
         self._is_plain = plain_row_test(header)
-        self._good_bytes += len(line) + 1
 
-    def _accept(self, line: bytes, fields: list[str]) -> bool:
+    def _accept(self, record: bytes, fields: list[str]) -> bool:
         """Take a record as row, or as the row of units that may follow a header."""
         header = self._header
         if header is None:
             return False
         if header.is_launch(fields):
-            self._add(self._part or self._open(header, None), line)
+            self._part = self._part or self._open(header, None)
+            self._add([record])
             return True
         place = header.role("id")
         if self._part is None and not header.is_long and place is not None and not fields[place]:
-            self._open(header, tuple(unit.strip() for unit in fields))
-            self._good_bytes += len(line) + 1
+            self._part = self._open(header, tuple(unit.strip() for unit in fields))
             return True
         return False
 
     def _open(self, header: Header, units: tuple[str, ...] | None) -> Part:
-        part = self._parts.get((header, units))
-        if part is None:
+        if (header, units) not in self._parts:
             if len(self._parts) >= _MAX_PARTS:
                 raise FormatError(
-                    f"{self._path.name} holds more than {_MAX_PARTS} different headers: "
+                    f"{self._name} holds more than {_MAX_PARTS} different headers: "
                     "give the profiles as files of their own"
                 )
-            part = Part(header, units, self._path, skip=1 if units is None else 2)
-            self._parts[header, units] = part
-            if not self._in_place:
-                self._copy(part, 0)
-        part.starts.append((part.rows, self._found.headers - 1))
-        self._part = part
-        return part
+            path = self._scratch / f"part-{len(self._parts)}.csv"
+            writer = self._stack.enter_context(path.open("wb", buffering=_BUFFER_BYTES))
+            self._parts[header, units] = Part(header, units, path, writer)
+        return self._parts[header, units]
 
-    def _add(self, part: Part, line: bytes) -> None:
-        part.rows += 1
-        part.longest = max(part.longest, len(line))
-        if part.writer is not None:
-            part.writer.write(line + b"\n")
-        else:
-            self._good_bytes += len(line) + 1
-
-    def _leave_place(self) -> None:
-        """From here on rows are copied, the ones so far first."""
-        if self._in_place:
-            self._in_place = False
-            for part in self._parts.values():
-                self._copy(part, self._good_bytes)
-
-    def _copy(self, part: Part, good_bytes: int) -> None:
-        target = self._scratch / f"part-{len(self._parts)}.csv"
-        part.writer = self._stack.enter_context(target.open("wb", buffering=_BUFFER_BYTES))
-        if good_bytes:
-            with self._path.open("rb") as source:
-                while good_bytes and (block := source.read(min(good_bytes, _BUFFER_BYTES))):
-                    part.writer.write(block)
-                    good_bytes -= len(block)
-        else:
-            part.skip = 0
-        part.path = target
+    def _add(self, records: list[bytes]) -> None:
+        if self._part is not None and records:
+            self._part.add(records, first=self._rows, profile=self._found.headers - 1)
+            self._rows += len(records)
 
     def _continue(self, line: bytes) -> None:
         """A row whose quotes are still open goes on, unless this line is something of its own."""
@@ -239,7 +208,6 @@ class _Sorter:
         self._queue.extendleft(reversed(others))
 
     def _skip(self, line: bytes) -> None:
-        self._leave_place()
         if not self._note(line) and line.strip():
             self._found.skipped += 1
 

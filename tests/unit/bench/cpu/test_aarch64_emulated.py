@@ -74,10 +74,12 @@ def test_memory_kernels_leave_the_right_values(tmp_path, access):
     size = 8192
     values = np.random.default_rng(0).random(3 * size // 8 + 512)
     scalar = str(int(np.float64(stream.SCALAR).view(np.int64)))
-    iterations = str(size // (16 * kernels.STREAM_UNROLL))
+    step = 16 * kernels.STREAM_UNROLL
     places = {"read": ("@24576", "@0", "@0"), "triad nt": ("@0", "@8192", "@16384")}[access]
     text = kernels.stream_module(access, "aarch64", 16)
-    raw = emulate(tmp_path, text, values.view(np.uint8), *places, iterations, "2", scalar)
+    raw = emulate(
+        tmp_path, text, values.view(np.uint8), *places, str(size // step), "2", scalar, str(step)
+    )
     found = raw.view(np.float64)
     if access == "read":
         assert np.array_equal(found[3072:3088], values[1008:1024])

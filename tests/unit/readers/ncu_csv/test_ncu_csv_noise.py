@@ -217,7 +217,7 @@ def test_bytes_that_are_no_text_are_replaced_and_nothing_else_is_lost(read):
     assert _is_whole(found)
 
 
-def test_a_file_read_in_place_is_not_changed_whatever_its_name(read, tmp_path):
+def test_a_file_is_read_and_not_changed_whatever_its_name(read, tmp_path):
     path = tmp_path / "run[1]*?'.csv"
     path.write_text(PAGE)
     assert _is_whole(read(path))

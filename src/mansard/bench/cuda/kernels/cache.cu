@@ -1,7 +1,7 @@
-// L1 and L2: every block passes again and again over its own part of a working set.
+// Caches: every block reads its own part of a working set again and again.
 //
-// Work: none. Bytes: 16 * rows * iterations a thread and stream (a copy reads and writes).
-// Kept by: volatile accesses; the sum of all loads goes into the total when the caller gives one (it
+// Work: none. Bytes: 16 * rows * iterations a thread.
+// Kept by: volatile loads; the sum of all loads goes into the total when the caller gives one (it
 // does for the check).
 //
 // A row is one 16-byte word of each thread, so a warp touches 512 consecutive bytes. Part b of the
@@ -22,12 +22,9 @@
 #define LOAD(v, p)                                                            \
     asm volatile("ld.global." OPERATOR ".v4.u32 {%0, %1, %2, %3}, [%4];"      \
                  : "=r"((v).x), "=r"((v).y), "=r"((v).z), "=r"((v).w) : "l"(p))
-#define STORE(p, v)                                                           \
-    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"((v).x), "r"((v).y), \
-                 "r"((v).z), "r"((v).w) : "memory")
 
 extern "C" __global__ void __launch_bounds__(1024)
-cache_read(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+cache_read(const uint4* in, unsigned* total, int rows, int iterations) {
     const uint4* part = in + (size_t)blockIdx.x * rows * THREADS;
     unsigned place = threadIdx.x;  // moves within the row, or loads could be taken out of the loop
     unsigned sum = 0;
@@ -51,7 +48,7 @@ cache_read(const uint4* in, uint4* out, unsigned* total, int rows, int iteration
 // have drifted apart then ask for the same lines at the same time, and units before L2 may merge
 // their requests: what arrives at the SMs is more than what L2 delivers.
 extern "C" __global__ void __launch_bounds__(1024)
-cache_read_turns(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
+cache_read_turns(const uint4* in, unsigned* total, int rows, int iterations) {
     unsigned part = blockIdx.x;
     unsigned sum = 0;
 #pragma unroll 1
@@ -70,42 +67,4 @@ cache_read_turns(const uint4* in, uint4* out, unsigned* total, int rows, int ite
         if (part >= gridDim.x) part -= gridDim.x;
     }
     if (total) atomicAdd(total, sum);
-}
-
-extern "C" __global__ void __launch_bounds__(1024)
-cache_write(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
-    uint4* part = out + (size_t)blockIdx.x * rows * blockDim.x + threadIdx.x;
-    uint4 v = in[(size_t)blockIdx.x * blockDim.x + threadIdx.x];
-#pragma unroll 1
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-        uint4* p = part;
-#pragma unroll 1
-        for (int row = 0; row < rows; row += UNROLL) {
-#pragma unroll
-            for (int k = 0; k < UNROLL; ++k) STORE(p + k * THREADS, v);
-            p += UNROLL * THREADS;
-        }
-    }
-    if (total) atomicAdd(total, v.x + v.y + v.z + v.w);
-}
-
-extern "C" __global__ void __launch_bounds__(1024)
-cache_copy(const uint4* in, uint4* out, unsigned* total, int rows, int iterations) {
-    const size_t first = (size_t)blockIdx.x * rows * blockDim.x + threadIdx.x;
-#pragma unroll 1
-    for (int iteration = 0; iteration < iterations; ++iteration) {
-        const uint4* p = in + first;
-        uint4* q = out + first;
-#pragma unroll 1
-        for (int row = 0; row < rows; row += UNROLL) {
-            uint4 v[UNROLL];
-#pragma unroll
-            for (int k = 0; k < UNROLL; ++k) LOAD(v[k], p + k * THREADS);
-#pragma unroll
-            for (int k = 0; k < UNROLL; ++k) STORE(q + k * THREADS, v[k]);
-            p += UNROLL * THREADS;
-            q += UNROLL * THREADS;
-        }
-    }
-    if (total) atomicAdd(total, 0u);
 }

@@ -55,7 +55,7 @@ function tableCsv(rows, by) {
 
 /** The report as `mansard report --json` prints it; filters do not change it. */
 function reportJson(kernels) {
-  const own = new Set(["place", "others", "near_zero_flop_launches", "short_launches"]);
+  const own = new Set(["place", "others", "only", "phase", "rank", "near_zero_flop_launches", "short_launches"]);
   const rows = kernels.map((row) => Object.fromEntries(Object.entries(row).filter(([key]) => !own.has(key))));
   return `${JSON.stringify({ ...page.report, kernels: rows }, null, 2)}\n`;
 }

@@ -14,25 +14,86 @@ async function readPage() {
   return JSON.parse(await new Response(stream).text());
 }
 
+/** Stands for a value that follows from others, until `follow` has put it there. */
+const FOLLOWS = NaN;
+
+/** The other half of mansard.charts.page.compact.packed. */
+function unpack({ kinds, digits, long }) {
+  let place = 0;
+  let next = 0;
+  return Array.from(kinds, (kind) => {
+    if (kind === "?") return null;
+    if (kind === "0") return 0;
+    if (kind === "=") return FOLLOWS;
+    if (kind === "*") {
+      next += 1;
+      return long[next - 1];
+    }
+    place += 5;
+    return Number(`${digits.slice(place - 5, place)}e${kind.charCodeAt(0) - 109}`);
+  });
+}
+
 /** The other half of mansard.charts.page.compact.table: rows with nested values. */
 function expand(table) {
-  const rows = Array.from({ length: table.rows }, () => ({}));
-  const fill = (name, valueOf) => {
+  const outer = [];
+  const nested = new Map();
+  const add = (name, valueOf) => {
     const dot = name.indexOf(".");
     if (dot < 0) {
-      rows.forEach((row, place) => { row[name] = valueOf(place); });
+      outer.push([name, valueOf]);
       return;
     }
-    const outer = name.slice(0, dot);
-    const inner = name.slice(dot + 1);
-    rows.forEach((row, place) => { (row[outer] ??= {})[inner] = valueOf(place); });
+    const group = name.slice(0, dot);
+    if (!nested.has(group)) nested.set(group, []);
+    nested.get(group).push([name.slice(dot + 1), valueOf]);
   };
-  for (const [name, value] of Object.entries(table.same)) fill(name, () => value);
+  for (const [name, value] of Object.entries(table.same)) add(name, () => value);
+  for (const [name, column] of Object.entries(table.packed)) {
+    const values = unpack(column);
+    add(name, (place) => values[place]);
+  }
   for (const [name, column] of Object.entries(table.columns)) {
     const words = table.words[name];
-    fill(name, words ? (place) => words[column[place]] : (place) => column[place]);
+    add(name, words ? (place) => words[column[place]] : (place) => column[place]);
   }
-  return rows;
+  // Row by row and in one order, so that the browser gives all rows one shape.
+  const made = (members, place) => {
+    const row = {};
+    for (const [name, valueOf] of members) row[name] = valueOf(place);
+    return row;
+  };
+  for (const [group, members] of nested) outer.push([group, (place) => made(members, place)]);
+  return Array.from({ length: table.rows }, (_, place) => made(outer, place));
+}
+
+/** Work out what follows from a row's other values, as mansard.charts.page.digits.following. */
+function follow(row) {
+  if (Number.isNaN(row.duration_min_s)) row.duration_min_s = row.duration_s / row.launches;
+  if (Number.isNaN(row.duration_max_s)) row.duration_max_s = row.duration_s - (row.launches - 1) * row.duration_min_s;
+  if (Number.isNaN(row.zero_flop_duration_s)) row.zero_flop_duration_s = row.zero_flop_launches === row.launches ? row.duration_s : 0;
+  if (Number.isNaN(row.flop)) {
+    row.flop = 0;
+    for (const path in row.flop_by_path) if (!path.startsWith("tensor int")) row.flop += row.flop_by_path[path] ?? 0;
+  }
+  let largest = null;
+  for (const name in row.floors_s) {
+    if (Number.isNaN(row.floors_s[name])) row.floors_s[name] = floorOf(row, name);
+    if (row.floors_s[name] !== null && (largest === null || row.floors_s[name] > largest)) largest = row.floors_s[name];
+  }
+  if (Number.isNaN(row.floor_s)) row.floor_s = largest;
+  return row;
+}
+
+function floorOf(row, name) {
+  if (name === "launch") return page.rates.launch * row.launches;
+  if (name in row.bytes) return row.bytes[name] / page.rates[name];
+  let total = 0;
+  for (const path in row.flop_by_path) {
+    const work = row.flop_by_path[path];
+    if (work > 0 && path.startsWith(`${name} `)) total += work / page.rates[path];
+  }
+  return total;
 }
 
 function quotient(numerator, denominator) {
@@ -44,27 +105,27 @@ function derive(row) {
   row.partial_levels = row.partial_levels === "" ? [] : row.partial_levels.split(" ");
   row.flop_per_s = row.untimed_launches ? null : quotient(row.flop, row.duration_s);
   row.intensity = {};
-  for (const [level, moved] of Object.entries(row.bytes ?? {})) {
-    row.intensity[level] = row.partial_levels.includes(level) ? null : quotient(row.flop, moved);
+  for (const level in row.bytes) {
+    row.intensity[level] = row.partial_levels.includes(level) ? null : quotient(row.flop, row.bytes[level]);
   }
-  row.floors_s ??= {};
   row.efficiency = quotient(row.floor_s, row.duration_s);
   row.recoverable_s = row.floor_s === null || row.duration_s === null ? null : Math.max(0, row.duration_s - row.floor_s);
   return row;
 }
 
-/** Kernels, and their parts by phase and rank, as rows that know their place in the analysis. */
+/** Kernels, and what they did in one of their phases or ranks, as rows that know their place. */
 function rowsOf(page) {
-  const kernels = expand(page.kernels).map(derive);
-  kernels.forEach((row, place) => {
-    row.place = place;
-    row.others = page.others && place === kernels.length - 1;
+  const whole = (row) => derive(follow(Object.assign(row, { floors_s: row.floors_s ?? {}, bytes: row.bytes ?? {} })));
+  const kernels = expand(page.kernels).map((row, place) => whole(Object.assign(row, {
+    name: page.names[2 * place],
+    short_name: page.names[2 * place + 1],
+    place,
+    others: page.others && place === page.kernels.rows - 1,
+  })));
+  const parts = expand(page.parts).map((part) => {
+    const { name, short_name, family, shapes, place, others } = kernels[part.kernel];
+    return whole(Object.assign(part, { name, short_name, family, shapes, place, others }));
   });
-  const identity = ({ name, short_name, family, shapes, place, others }) => ({ name, short_name, family, shapes, place, others });
-  const parts = [
-    ...expand(page.wholes).map((whole) => ({ ...kernels[whole.kernel], ...whole })),
-    ...expand(page.parts).map((part) => derive(Object.assign(part, identity(kernels[part.kernel])))),
-  ].sort((a, b) => b.duration_s - a.duration_s);
   return { kernels, parts };
 }
 

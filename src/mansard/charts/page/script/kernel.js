@@ -103,7 +103,7 @@ function partsOf(row) {
     const place = document.createElement("div");
     const shown = parts.slice(0, 16);
     showBars(place, shown.map((part) => {
-      const name = part[by] === null ? NONE : String(part[by]);
+      const name = choiceOf(part[by]);
       return {
         name: printable(name, 30), frame: part.duration_s, fill: part.floor_s,
         figures: [formatSi(part.duration_s, "s"), efficiencyLabel(part)], choose: () => update({ [by]: name }),

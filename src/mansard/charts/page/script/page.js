@@ -4,7 +4,15 @@ let page = null;
 
 /** Whether kernels can be filtered by a word: parts by phase or rank may be absent. */
 function canFilter(by) {
-  return !["phase", "rank"].includes(by) || page.parts.some((part) => part.by === by);
+  return !["phase", "rank"].includes(by) || choicesOf(by).length > 0;
+}
+
+/** The phases or ranks that kernels can be filtered by. */
+function choicesOf(by) {
+  const own = page.kernels.filter((row) => row.only.includes(by));
+  const values = [...own, ...page.parts.filter((part) => part.by === by)].map((row) => choiceOf(row[by]));
+  const order = page.report[`${by}s`].map((group) => choiceOf(group[by]));
+  return [...new Set(values)].sort((a, b) => order.indexOf(a) - order.indexOf(b));
 }
 
 function fillSelect(select, choices) {
@@ -17,20 +25,19 @@ function fillSelect(select, choices) {
 }
 
 /** Choices of the filters, from what the kernels have. */
-function fillFilters(form, kernels, parts) {
+function fillFilters(form, kernels) {
   const counted = (valueOf, words = (value) => value) => [...d3.rollup(kernels, (rows) => rows.length, valueOf)]
     .sort((a, b) => b[1] - a[1]).map(([value, count]) => [value, `${printable(words(value), 60)} (${count})`]);
   const paths = Object.keys(page.report.totals.flop_by_path).filter((path) => page.report.totals.flop_by_path[path] > 0);
   const asks = Object.entries(IS).filter(([, [, asks]]) => kernels.some(asks)).map(([key, [words]]) => [key, words]);
-  const of = (by) => [...new Set(parts.filter((part) => part.by === by).map((part) => (part[by] === null ? NONE : String(part[by]))))]
-    .sort(d3.ascending).map((value) => [value, printable(value, 60)]);
+  const named = (by) => choicesOf(by).map((value) => [value, printable(value, 60)]);
   const choices = {
     family: counted((row) => row.family),
     bound: page.report.machine === null ? [] : counted(boundOf, (value) => (value === "?" ? "undecided" : page.resources[value] ?? value)),
     path: paths.map((path) => [path, path]),
     is: asks,
-    phase: of("phase"),
-    rank: of("rank").sort((a, b) => a[0] - b[0]),
+    phase: named("phase"),
+    rank: named("rank"),
   };
   for (const [name, listed] of Object.entries(choices)) {
     form.elements[name].closest("label").hidden = listed.length === 0;
@@ -95,15 +102,19 @@ function describe(plot, words) {
   plot.over.setAttribute("aria-label", `${words}: ${countText(new Set(plot.marks.row.subarray(0, plot.marks.count)).size, "kernel")} drawn. The table of kernels below holds the same numbers. Keys: plus and minus zoom, arrows move, 0 resets, n and p go through the kernels, Enter chooses.`);
 }
 
-/** Draw for paper: light, sharp, every marker at once. */
-function forPrint(plots, strip, isPrinting) {
+/** Draw for paper: light, sharp, every marker at once; paper then scales the pictures. */
+function forPrint(charts, isPrinting) {
   document.documentElement.dataset.theme = isPrinting ? "light" : state.theme;
   readPalette();
-  for (const plot of plots) {
-    plot.resize(isPrinting ? 2 : undefined);
-    plot.paint(isPrinting ? Infinity : undefined);
+  for (const details of document.querySelectorAll("main details")) {
+    if (isPrinting) details.dataset.wasOpen = details.open;
+    details.open = isPrinting || details.dataset.wasOpen === "true";
   }
-  strip?.resize(isPrinting ? 2 : undefined);
+  for (const chart of charts) {
+    chart.isPrinting = isPrinting;
+    chart.resize(isPrinting ? 2 : undefined);
+    chart.paint(isPrinting ? Infinity : undefined);
+  }
 }
 
 async function main() {
@@ -112,7 +123,7 @@ async function main() {
   const groups = { kernel: kernels, ...groupsOf(page.report) };
   Object.assign(page, { kernels, parts });
   const form = document.getElementById("filters");
-  fillFilters(form, kernels, parts);
+  fillFilters(form, kernels);
   const several = ["family", "phase", "rank"].filter((by) => groups[by].length > 1 || (by === "family" && groups[by].length));
   fillSelect(document.getElementById("by"), ["kernel", ...several].map((by) => [by, BY[by].toLowerCase()]));
   fillSelect(document.getElementById("overview-by"), [...(page.report.machine ? ["bound"] : []), ...several].map((by) => [by, by]));
@@ -169,8 +180,8 @@ async function main() {
   document.getElementById("export-csv").addEventListener("click", () => save(tableCsv(table.sorted(), state.by), fileName(`-${state.by}.csv`), "text/csv"));
   document.getElementById("export-json").addEventListener("click", () => save(reportJson(kernels), fileName(".json"), "application/json"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(new Set(["theme"])));
-  window.addEventListener("beforeprint", () => forPrint(plots, strip, true));
-  window.addEventListener("afterprint", () => forPrint(plots, strip, false));
+  window.addEventListener("beforeprint", () => forPrint([...plots, ...(strip ? [strip] : [])], true));
+  window.addEventListener("afterprint", () => forPrint([...plots, ...(strip ? [strip] : [])], false));
 
   // For the console and for tests: what is shown, and the functions that write it.
   window.mansard = Object.freeze({

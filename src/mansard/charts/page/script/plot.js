@@ -39,7 +39,7 @@ class Plot {
     this.listenToPointer();
     this.over.addEventListener("keydown", (event) => this.key(event));
     figure.querySelector(".reset").addEventListener("click", () => this.reset());
-    new ResizeObserver(() => this.resize()).observe(this.stage);
+    new ResizeObserver(() => this.isPrinting || this.resize()).observe(this.stage);
   }
 
   /** Lay out for the width that the stage has now. */
@@ -138,7 +138,8 @@ class Plot {
   start(canvas) {
     const ctx = canvas.getContext("2d");
     ctx.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    ctx.clearRect(0, 0, this.width, this.height);
+    // Paper keeps the strokes, not the pixels: clearing one canvas would clear what lies below it.
+    if (!this.isPrinting) ctx.clearRect(0, 0, this.width, this.height);
     ctx.setLineDash([]);
     ctx.lineJoin = "round";
     return ctx;

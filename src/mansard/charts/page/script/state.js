@@ -52,14 +52,25 @@ function clearFilters() {
   update(Object.fromEntries(FILTERS.map((key) => [key, ""])));
 }
 
-/** Rows of the chosen phase and rank: the kernels, or their parts. */
+/** A phase or rank as a filter value. */
+function choiceOf(value) {
+  return value === null ? NONE : String(value);
+}
+
+/** Rows of the chosen phase and rank: kernels that belong there whole, and parts of the others. */
 function sourceRows(kernels, parts) {
-  if (!state.phase && !state.rank) return kernels;
-  const by = (state.phase ? "phase" : "") + (state.rank ? "rank" : "");
-  const isChosen = (value, chosen) => !chosen || (value === null ? NONE : String(value)) === chosen;
-  return parts.filter(
-    (part) => part.by === by && isChosen(part.phase, state.phase) && isChosen(part.rank, state.rank),
-  );
+  const chosen = ["phase", "rank"].filter((by) => state[by]);
+  if (!chosen.length) return kernels;
+  const keyOf = (place, by, values) => JSON.stringify([place, by, ...values]);
+  const valuesOf = (part) => ["phase", "rank"].filter((by) => part.by.includes(by)).map((by) => choiceOf(part[by]));
+  const known = new Map(parts.map((part) => [keyOf(part.place, part.by, valuesOf(part)), part]));
+  const rows = kernels.flatMap((kernel) => {
+    const divided = chosen.filter((by) => !kernel.only.includes(by));
+    if (chosen.some((by) => kernel.only.includes(by) && choiceOf(kernel[by]) !== state[by])) return [];
+    if (!divided.length) return [kernel];
+    return known.get(keyOf(kernel.place, divided.join(""), divided.map((by) => state[by]))) ?? [];
+  });
+  return rows.sort((a, b) => b.duration_s - a.duration_s);
 }
 
 /** Rows that pass the filters. */

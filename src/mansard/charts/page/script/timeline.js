@@ -7,6 +7,9 @@ class Strip {
   constructor(section, line, kernels) {
     section.hidden = false;
     this.line = line;
+    let start = 0;
+    line.start_s = line.start_ns.map((later) => (start += later) * 1e-9);
+    line.duration_s = line.duration_ns.map((length) => length * 1e-9);
     this.kernels = kernels;
     this.stage = section.querySelector(".stage");
     this.canvas = this.stage.appendChild(document.createElement("canvas"));
@@ -42,7 +45,7 @@ class Strip {
       else return;
       event.preventDefault();
     });
-    new ResizeObserver(() => this.resize()).observe(this.stage);
+    new ResizeObserver(() => this.isPrinting || this.resize()).observe(this.stage);
   }
 
   describe(section) {
@@ -81,7 +84,7 @@ class Strip {
     const x = this.transform.rescaleX(this.x0);
     const foot = height - 26;
     ctx.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    ctx.clearRect(0, 0, width, height);
+    if (!this.isPrinting) ctx.clearRect(0, 0, width, height);
     ctx.fillStyle = palette.grid;
     for (const [start, length] of line.gaps) ctx.fillRect(x(start), 2, Math.max(0.5, x(start + length) - x(start)), foot - 2);
     const colours = ["l1", "l2", "dram", "shared", "soft", "accent"];

@@ -1,0 +1,78 @@
+"""What the files' own statistics tell of their columns: whole scans that need not be made.
+
+Only files that DuckDB wrote are believed, as all runs are: it leaves the limits of a row group
+out where a value is NaN, and the upper one where a value is infinite. Others may not.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mansard import engine
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_TRUSTED = "DuckDB%"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Statistics:
+    """Columns by what is known of all their values.
+
+    Attributes:
+        filled: not null throughout.
+        full: never null.
+        sound: nothing negative, infinite or NaN.
+        zero: nothing but 0 and null.
+        nulls: how many nulls a column has, where every file has the column.
+    """
+
+    filled: frozenset[str]
+    full: frozenset[str]
+    sound: frozenset[str]
+    zero: frozenset[str]
+    nulls: Mapping[str, int]
+
+    def alike(self, columns: Iterable[str]) -> dict[str, str]:
+        """Columns that are probably null on the same launches, by a column to stand for them.
+
+        They have equally many nulls; whether on the same launches a scan has to tell.
+        """
+        first: dict[int, str] = {}
+        found = {}
+        for column in columns:
+            count = self.nulls.get(column, 0)
+            if count and column in self.sound:
+                found[column] = first.setdefault(count, column)
+        stands = set(found.values())
+        several = {first for column, first in found.items() if column not in stands}
+        return {column: first for column, first in found.items() if first in several}
+
+
+def statistics(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> Statistics:
+    """Read the footers of the files."""
+    listed = engine.file_list(files)
+    trusted = connection.execute(
+        f"SELECT bool_and(created_by LIKE '{_TRUSTED}') FROM parquet_file_metadata({listed})"
+    ).fetchall()[0][0]
+    empty = "stats_null_count = num_values"
+    least, most = (f"TRY_CAST(stats_{which}_value AS DOUBLE)" for which in ("min", "max"))
+    rows = connection.execute(
+        "SELECT path_in_schema, "
+        "bool_or(stats_null_count IS NULL OR stats_null_count < num_values), "
+        f"bool_and(coalesce(stats_null_count = 0, false)) AND count(DISTINCT file_name) = {len(files)}, "
+        f"bool_and(coalesce({empty}, false) OR coalesce({least} >= 0 AND {most} < 'infinity', false)), "
+        f"bool_and(coalesce({empty}, false) OR coalesce({least} = 0 AND {most} = 0, false)), "
+        f"CASE WHEN count(DISTINCT file_name) = {len(files)} AND count(stats_null_count) = count(*) "
+        "THEN sum(stats_null_count)::BIGINT END "
+        f"FROM parquet_metadata({listed}) GROUP BY path_in_schema"
+    ).fetchall()
+    return Statistics(
+        filled=frozenset(row[0] for row in rows if row[1]),
+        full=frozenset(row[0] for row in rows if row[2]),
+        sound=frozenset(row[0] for row in rows if row[3] and trusted),
+        zero=frozenset(row[0] for row in rows if row[4] and trusted),
+        nulls={row[0]: row[5] for row in rows if row[5] is not None},
+    )

@@ -1,0 +1,56 @@
+"""Grids smaller than the GPU: launches that leave SMs without any block."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from mansard.analysis.launches import Launches
+from mansard.analysis.sql_engine import Scan, embedded
+from mansard.model.machine import Machine
+from mansard.model.provenance import Provenance
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+def sm_count(origins: Iterable[Provenance], machine: Machine | None) -> int | None:
+    """Multiprocessors of the GPUs of a run, else of its machine; None where they differ."""
+    counts = {device.sm_count for origin in origins for device in origin.devices}
+    if not counts and machine is not None:
+        counts = {machine.device.sm_count}
+    return counts.pop() if len(counts) == 1 else None
+
+
+def idle_sms(
+    connection: "DuckDBPyConnection",
+    launches: Launches,
+    sm_count: int | None,
+    *,
+    scan: Scan = embedded,
+) -> dict[str, tuple[int, float]]:
+    """How many launches of a kernel have fewer blocks than there are SMs, and what that costs.
+
+    Args:
+        connection: with the table ``names`` of the cube.
+        launches: the query.
+        sm_count: multiprocessors of the GPU.
+        scan: what runs the query.
+
+    Returns:
+        By key of the kernel: number of such launches, and their time times the share of the SMs
+        that got no block. Kernels whose grids are unknown are not in it.
+    """
+    if not launches.has_shape or not sm_count:
+        return {}
+    small = f"blocks < {int(sm_count)}"
+    scan(
+        connection,
+        "grid",
+        f"SELECT name, kind, CAST(count(CASE WHEN {small} THEN 1 END) AS BIGINT) AS small, "
+        f"sum(CASE WHEN {small} THEN duration_s * (1 - blocks / {int(sm_count)}) END) AS idle_s "
+        f"FROM ({launches.sql}) AS launched WHERE blocks IS NOT NULL GROUP BY name, kind",
+    )
+    rows = connection.execute(
+        "SELECT key, sum(small)::BIGINT, coalesce(sum(idle_s), 0) "
+        "FROM grid JOIN names USING (name, kind) GROUP BY key"
+    ).fetchall()
+    return {key: (count, idle_s) for key, count, idle_s in rows}

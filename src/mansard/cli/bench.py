@@ -1,0 +1,124 @@
+"""``mansard bench``: what this machine can do."""
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mansard.cli import INTERRUPTED
+
+if TYPE_CHECKING:
+    from mansard.model.machine import Machine
+
+_PICTURES = (".png", ".svg", ".pdf")
+
+
+def bench(
+    device: Annotated[
+        str | None,
+        typer.Option("--device", "-d", help="cpu or cuda:N; by default cuda:0 if usable."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Machine file (JSON) to write; - is standard output."),
+    ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Also add-only, multiply-only, WMMA, more types and sizes."),
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only", help="Only ceilings whose name contains this, or matches *; repeat."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples, no curves.")] = False,
+    study: Annotated[
+        str | None, typer.Option("--study", help="fp16: the four kernels of the Roofline authors.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the machine as JSON.")] = False,
+    chart: Annotated[
+        Path | None, typer.Option("--chart", help="Draw the roofs: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Measure every ceiling of a GPU (or CPU) with its evidence.
+
+    A whole GPU takes about half a minute. Ctrl-C keeps what is finished and exits with 130.
+    """
+    from mansard.bench.entry import Options
+    from mansard.bench.entry import bench as measure
+    from mansard.cli.progress import progress_bar
+
+    to_stdout = json or str(output) == "-"
+    _check_targets(output, chart)
+    options = Options(everything=everything, quick=quick, only=tuple(only or ()), study=study)
+    with progress_bar() as advance:
+        machine = measure(device, options=options, progress=advance)
+    machine = _named(machine, output)
+    _print(machine, to_stderr=to_stdout)
+    if to_stdout:
+        _write_stdout(machine)
+    if output is not None and str(output) != "-":
+        from mansard.store.machine_file import save_machine
+
+        save_machine(machine, output)
+        sys.stderr.write(f"wrote {output}\n")
+    elif not to_stdout:
+        sys.stderr.write("to keep it: mansard bench -o machine.json\n")
+    if chart is not None:
+        _draw(machine, chart)
+    if machine.partial:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _check_targets(output: Path | None, chart: Path | None) -> None:
+    """Say before the long measurement what would fail after it."""
+    from mansard.errors import OutputError, UsageError
+
+    if chart is not None and chart.suffix.lower() not in _PICTURES:
+        raise UsageError(f"cannot draw '{chart}': the name must end in {', '.join(_PICTURES)}")
+    for target in (output, chart):
+        if target is None or str(target) == "-":
+            continue
+        folder = target.absolute().parent
+        if target.exists() and not target.is_file():
+            raise OutputError(f"cannot write {target}: it is not a regular file; give a file name")
+        if not folder.is_dir():
+            raise OutputError(f"cannot write {target}: there is no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise OutputError(f"cannot write {target}: the folder {folder} cannot be written to")
+
+
+def _named(machine: "Machine", output: Path | None) -> "Machine":
+    """A machine takes the name of its file."""
+    import msgspec
+
+    if output is None or str(output) == "-" or not output.stem.strip():
+        return machine
+    return msgspec.structs.replace(machine, name=output.stem)
+
+
+def _write_stdout(machine: "Machine") -> None:
+    import msgspec
+
+    fields = {"schema": machine.schema, **msgspec.to_builtins(machine, order="deterministic")}
+    text = msgspec.json.format(msgspec.json.encode(fields), indent=2)
+    sys.stdout.buffer.write(text + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def _draw(machine: "Machine", chart: Path) -> None:
+    from mansard.charts.static import machine_figure, save_figure
+    from mansard.cli.write import write_whole
+
+    figure = machine_figure(machine)
+    write_whole(chart, lambda stream: save_figure(figure, stream, chart.suffix[1:]))
+    sys.stderr.write(f"wrote {chart}\n")
+
+
+def _print(machine: "Machine", *, to_stderr: bool) -> None:
+    from mansard.cli.machine_table import print_machine
+
+    print_machine(machine, to_stderr=to_stderr)

@@ -1,0 +1,146 @@
+"""Tables of machines for the terminal, at most 80 columns wide."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mansard.model.machine import Machine
+
+_WIDTH = 80
+_SIDE_BY_SIDE = 3
+
+
+def print_machine(machine: "Machine", *, to_stderr: bool = False) -> None:
+    """Every ceiling of one machine, with remarks and caveats below."""
+    from rich.table import Table
+
+    from mansard.bench.rows import footnotes, rows_of
+
+    console = _console(to_stderr=to_stderr)
+    rows = rows_of(machine)
+    notes = footnotes(rows)
+    _print_text(console, _title(machine))
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    table.add_column("")
+    table.add_column("how", max_width=24)
+    table.add_column("data")
+    table.add_column("value", justify="right", no_wrap=True)
+    table.add_column("of limit", justify="right", no_wrap=True)
+    table.add_column("GHz", justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    section = None
+    for row in rows:
+        if row.section != section:
+            section = row.section
+            table.add_row(_plain(section), style="bold")
+        note = f"[{notes[row.reason]}]" if row.reason else ""
+        cells = (row.what, row.how, row.data, row.value, row.share, row.clock, note)
+        table.add_row(*(_plain(cell) for cell in cells))
+    console.print(table)
+    for text, number in notes.items():
+        _print_text(console, f"[{number}] {text}")
+    for caveat in machine.caveats:
+        _print_text(console, f"Note: {caveat}")
+
+
+def print_list(machines: Sequence["Machine"]) -> None:
+    """One line a machine."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    for title in ("name", "basis", "device", "ceilings"):
+        table.add_column(title, justify="right" if title == "ceilings" else "left")
+    for machine in machines:
+        usable = sum(ceiling.status != "refused" for ceiling in machine.ceilings)
+        cells = (machine.name, machine.basis, machine.device.name or "-", str(usable))
+        table.add_row(*(_plain(cell) for cell in cells))
+    _console().print(table)
+
+
+def print_comparison(machines: Sequence["Machine"]) -> None:
+    """Few machines: every ceiling beside its ratio. A fleet: one line each, and who is slow."""
+    from mansard.bench.fleet import LEAST_FLEET
+
+    if len(machines) >= LEAST_FLEET:
+        _print_fleet(machines)
+    else:
+        _print_side_by_side(machines)
+
+
+def _print_side_by_side(machines: Sequence["Machine"]) -> None:
+    from rich.table import Table
+
+    from mansard.bench.fleet import compare
+    from mansard.units import format_si
+
+    units = {"flop/s": "FLOP/s", "byte/s": "B/s", "s": "s"}
+    table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
+    table.add_column("ceiling")
+    for index, machine in enumerate(machines[:_SIDE_BY_SIDE]):
+        table.add_column(_plain(machine.name), justify="right", max_width=14)
+        if index:
+            table.add_column("ratio", justify="right", no_wrap=True)
+    for line in compare(machines):
+        cells = [" ".join(word for word in (line.name, line.instruction, line.arm) if word)]
+        for index, value in enumerate(line.values):
+            cells.append(format_si(value, units[line.unit]))
+            if index:
+                ratio = line.ratios[index]
+                cells.append("-" if ratio is None else f"{ratio:.3f}")
+        table.add_row(*(_plain(cell) for cell in cells))
+    _console().print(table)
+
+
+def _print_fleet(machines: Sequence["Machine"]) -> None:
+    from rich.table import Table
+
+    from mansard.bench.fleet import standings
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
+    table.add_column("machine")
+    table.add_column("ceilings", justify="right")
+    table.add_column("to the median", justify="right")
+    table.add_column("slow on")
+    for standing in standings(machines):
+        slow = "; ".join(
+            f"{name} {ratio:.3f} (z {score:.1f})" for name, ratio, score in standing.slow[:3]
+        )
+        more = len(standing.slow) - 3
+        ratio = "-" if standing.median_ratio is None else f"{standing.median_ratio:.3f}"
+        text = slow + (f"; and {more} more" if more > 0 else "")
+        cells = (standing.name, str(standing.compared), ratio, text or "-")
+        table.add_row(*(_plain(cell) for cell in cells))
+    _console().print(table)
+
+
+def _title(machine: "Machine") -> str:
+    device = machine.device
+    words = [f"{machine.name}: {device.name or 'device unknown'}, {machine.basis}"]
+    if device.sm_count:
+        words.append(f"{device.sm_count} SMs")
+    driver = machine.provenance.get("driver_version")
+    if driver:
+        words.append(f"driver {driver}")
+    if machine.partial:
+        words.append("PARTIAL")
+    return ", ".join(words)
+
+
+def _console(*, to_stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    columns = os.environ.get("COLUMNS", "")
+    width = int(columns) if columns.isdecimal() and int(columns) >= _WIDTH // 2 else _WIDTH
+    return Console(stderr=to_stderr, highlight=False, width=min(_WIDTH, width))
+
+
+def _plain(text: str) -> Any:
+    """Text in which brackets are no markup and control characters are harmless."""
+    from rich.text import Text
+
+    return Text("".join(character if character.isprintable() else "?" for character in text))
+
+
+def _print_text(console: Any, text: str) -> None:
+    console.print(_plain(text), soft_wrap=False)

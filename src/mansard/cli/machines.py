@@ -1,0 +1,97 @@
+"""``mansard machines``: list, show and compare machine files."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from mansard.model.machine import Machine
+
+_MOST_FILES = 10_000
+
+
+def machines(
+    items: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Names, machine files, roofline.json of ERT, or folders of them.",
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List the machines that come along; show one; compare several.
+
+    With four or more, each ceiling gets a robust z-score, which shows the slow GPU of a fleet.
+    """
+    from mansard.cli.machine_table import print_comparison, print_list, print_machine
+    from mansard.store.machine_file import load_machine, shipped_machines
+
+    if not items:
+        shipped = [load_machine(name) for name in shipped_machines()]
+        if json:
+            _print_json([_summary(machine) for machine in shipped])
+        else:
+            print_list(shipped)
+        return
+    found = [machine for item in items for machine in _load(item)]
+    if len(found) == 1:
+        if json:
+            _print_json(found[0])
+        else:
+            print_machine(found[0])
+        return
+    if json:
+        from mansard.bench.fleet import LEAST_FLEET, compare, standings
+
+        fleet = standings(found) if len(found) >= LEAST_FLEET else ()
+        _print_json(
+            {
+                "machines": [machine.name for machine in found],
+                "ceilings": compare(found),
+                "standings": fleet,
+            }
+        )
+    else:
+        print_comparison(found)
+
+
+def _load(item: str) -> "list[Machine]":
+    """The machines behind one argument."""
+    from mansard.bench.ert import is_ert, read_ert
+    from mansard.errors import MachineError
+    from mansard.store.machine_file import load_machine
+
+    path = Path(item)
+    if not path.is_dir():
+        if path.is_file() and is_ert(path):
+            return [read_ert(path)]
+        return [load_machine(path if path.exists() else item)]
+    found = []
+    for file in sorted(path.glob("*.json"))[:_MOST_FILES]:
+        try:
+            found.append(read_ert(file) if is_ert(file) else load_machine(file))
+        except MachineError as error:
+            sys.stderr.write(f"mansard: skipped: {error}\n")
+    if not found:
+        raise MachineError(f"there is no machine file (*.json) in {path}")
+    return found
+
+
+def _summary(machine: "Machine") -> dict[str, object]:
+    return {
+        "name": machine.name,
+        "basis": machine.basis,
+        "device": machine.device.name,
+        "ceilings": sum(ceiling.status != "refused" for ceiling in machine.ceilings),
+    }
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
+    sys.stdout.buffer.write(text + b"\n")
+    sys.stdout.buffer.flush()
