@@ -33,6 +33,7 @@ MOVING_S = 300e-6
 GAP_S = 1e-6
 LAUNCH_NOISE = 0.02
 RANK_NOISE = 0.004
+TRAFFIC_NOISE = 0.01
 RANKS_A_NODE = 8
 
 
@@ -69,8 +70,7 @@ class Pool:
         file = shipped_run(SOURCE).files[0]
         connection.execute(
             "CREATE OR REPLACE TABLE pool AS SELECT row_number() OVER (ORDER BY launch) - 1 AS k, "
-            f"* EXCLUDE (file_row_number) FROM (SELECT *, 0 AS file_row_number "
-            f"FROM {engine.parquet([file])}) ORDER BY launch"
+            f"* FROM {engine.parquet([file])} ORDER BY launch"
         )
         columns = connection.execute(
             "SELECT name, duration_s, sm_clock_hz, bytes_dram, coalesce(flop_vector_fp32, 0) "
@@ -156,6 +156,7 @@ def _write(
             "backward": pool.phase[place],
             "start_s": np.concatenate([[0.0], np.cumsum(duration_s + GAP_S)[:-1]]),
             "took_s": duration_s,
+            "vary": 1 + TRAFFIC_NOISE * np.random.default_rng([job.seed, rank, 1]).normal(size=len(k)),
         },
     )
     counted = [
@@ -163,12 +164,16 @@ def _write(
         for name in connection.execute("SELECT * FROM pool LIMIT 0").fetchnumpy()
         if name.startswith(("flop_", "op_", "bytes_"))
     ]
-    counts = ", ".join(f"p.{name} * {more!r}::DOUBLE AS {name}" for name in counted)
+    # Work repeats exactly; traffic below L1 never does, since caches are shared.
+    vary = {"bytes_l2": " * d.vary", "bytes_dram": " * d.vary"}
+    counts = ", ".join(
+        f"round(p.{name} * {more!r}::DOUBLE{vary.get(name, '')}) AS {name}" for name in counted
+    )
     select = (
         f"SELECT 'node{rank // RANKS_A_NODE:04d}' AS host, {rank} AS rank, 1 AS process, 0 AS device, "
         "d.step, d.launch, CASE WHEN d.k < 0 THEN 13 ELSE 7 END AS stream, 'kernel' AS kind, "
-        f"coalesce(p.name, {engine.literal(COLLECTIVE)}) AS name, p.grid_x, p.grid_y, p.grid_z, "
-        "p.block_x, p.block_y, p.block_z, "
+        f"coalesce(p.name, {engine.literal(COLLECTIVE)}) AS name, p.k % 977 + 1 AS grid_x, "
+        "1 AS grid_y, 1 AS grid_z, 256 AS block_x, 1 AS block_y, 1 AS block_z, "
         "CASE d.backward WHEN 1 THEN 'backward' ELSE 'forward' END AS phase, d.start_s, "
         f"d.took_s AS duration_s, p.sm_clock_hz * {clock!r}::DOUBLE AS sm_clock_hz, {counts} "
         "FROM drawn d LEFT JOIN pool p ON p.k = d.k ORDER BY d.launch"

@@ -5,6 +5,8 @@ needs when it is first used.
 """
 
 import importlib
+import sys
+import types
 from typing import Any
 
 from mansard.version import __version__
@@ -16,12 +18,29 @@ _PUBLIC = {
     "Run": "mansard.model.run",
     "analyze": "mansard.analysis",
     "bench": "mansard.bench",
+    "doctor": "mansard.doctor",
     "machine": "mansard.store",
     "open": "mansard.readers",
+    "phase": "mansard.collect",
     "profile": "mansard.collect",
+    "profile_callable": "mansard.collect",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604  (names, built from the table)
+
+
+class _Package(types.ModuleType):
+    """Keeps a public function whose module has the same word, such as ``mansard.bench``.
+
+    Importing ``mansard.bench`` would otherwise bind that name to the module.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _PUBLIC and isinstance(value, types.ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -6,14 +6,14 @@ Readers, the store and the analysis all speak SQL to it; nothing else imports Du
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard.errors import MansardError
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 #: Working memory of a connection. Beyond it DuckDB spills to its temporary folder.
 MEMORY_LIMIT = "768MB"
@@ -43,6 +43,31 @@ def connect(
             yield connection
         finally:
             connection.close()
+
+
+def relation(columns: Mapping[str, Sequence[str | int | float | None]]) -> "DuckDBPyRelation":
+    """Hand columns of equal length out as a relation of a database of its own, in memory.
+
+    The database lives as long as the relation, and what is made from it.
+    """
+    import duckdb  # noqa: PLC0415
+
+    listed = ", ".join(
+        f"unnest(${number}::{_type_of(values)}[]) AS {identifier(name)}"
+        for number, (name, values) in enumerate(columns.items(), start=1)
+    )
+    connection = duckdb.connect(":memory:")
+    connection.execute(
+        f"CREATE TEMP TABLE rows AS SELECT {listed}", [list(v) for v in columns.values()]
+    )
+    return connection.table("rows")
+
+
+def _type_of(values: Sequence[str | int | float | None]) -> str:
+    known = {type(value) for value in values if value is not None}
+    if str in known:
+        return "VARCHAR"
+    return "BIGINT" if known == {int} else "DOUBLE"
 
 
 @contextlib.contextmanager

@@ -1,6 +1,7 @@
 """A real browser, and pages of real runs for it. Without Chromium or playwright all tests skip."""
 
 import dataclasses
+import functools
 import os
 import random
 import shutil
@@ -10,7 +11,7 @@ import pytest
 
 from mansard import engine
 from mansard.analysis import analyze
-from mansard.charts.page import page_html, read_detail
+from mansard.charts.page import compact, data, others, page_html, read_detail
 from mansard.demo import shipped_run
 from mansard.model.analysis import Analysis
 from mansard.model.columns import RUN_COLUMNS
@@ -82,6 +83,27 @@ def zoo(write_page):
 def deepcam(write_page):
     run = shipped_run("v100-deepcam-forward")
     return write_page(run, machine_for(run)[0], "deepcam")
+
+
+@pytest.fixture(scope="session")
+def large(write_page, tmp_path_factory):
+    """A page as large runs get it: packed numbers, compressed data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "MOST_EXACT", 3)
+        patch.setattr(compact, "_READABLE", 1000)
+        folder = tmp_path_factory.mktemp("large")
+        write_rows([*_launches(0), *_launches(1)], folder / "large.parquet")
+        return write_page(open_run(folder / "large.parquet"), round_machine(), "large")
+
+
+@pytest.fixture(scope="session")
+def crowded(write_page, tmp_path_factory):
+    """A page of a run with more kernels than it has room for."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "bounded", functools.partial(others.bounded, most=8))
+        folder = tmp_path_factory.mktemp("crowded")
+        write_rows(list(_launches(0)), folder / "crowded.parquet")
+        return write_page(open_run(folder / "crowded.parquet"), round_machine(), "crowded")
 
 
 def round_machine() -> Machine:
@@ -156,3 +178,54 @@ def _launches(rank):
             "bytes_dram": moved,
         }
         now += duration
+
+
+@dataclasses.dataclass
+class Tab:
+    """An open page, what it printed, and what it asked for."""
+
+    page: object
+    said: list
+    asked: list
+
+    def js(self, expression, argument=None):
+        return self.page.evaluate(expression, argument)
+
+    def texts(self, selector):
+        return [text.strip() for text in self.page.locator(selector).all_text_contents()]
+
+
+@pytest.fixture(scope="session")
+def one_tab(browser):
+    """Opening a tab takes longer than most tests: all use this one."""
+    return browser.new_page()
+
+
+@pytest.fixture
+def open_page(one_tab):
+    """Open a report; at the end nothing may have gone wrong and nothing been fetched."""
+    tab = Tab(one_tab, [], [])
+    pages = []
+    heard = {
+        "console": lambda message: tab.said.append(message.text),
+        "pageerror": lambda error: tab.said.append(str(error)),
+        "dialog": lambda dialog: tab.said.append(dialog.message),
+        "request": lambda request: tab.asked.append(request.url.split("#")[0]),
+    }
+    for event, note in heard.items():
+        one_tab.on(event, note)
+
+    def opened(report, address="", *, width=1300, height=900, color_scheme="light"):
+        one_tab.goto("about:blank")
+        one_tab.set_viewport_size({"width": width, "height": height})
+        one_tab.emulate_media(color_scheme=color_scheme)
+        pages.append(report.path.as_uri())
+        one_tab.goto(report.path.as_uri() + address)
+        one_tab.wait_for_selector("html[data-ready=yes]", state="attached")
+        return tab
+
+    yield opened
+    for event, note in heard.items():
+        one_tab.remove_listener(event, note)
+    assert tab.said == []
+    assert tab.asked == pages

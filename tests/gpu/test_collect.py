@@ -43,6 +43,10 @@ def rows(path, columns, where="true"):
     ).fetchall()
 
 
+def totals(path, columns, where="true"):
+    return duckdb.sql(f"SELECT {columns} FROM read_parquet('{path}') WHERE {where}").fetchall()
+
+
 def run_command(*arguments, cwd, timeout=120, **options):
     return subprocess.run(
         [sys.executable, "-c", COMMAND, *map(str, arguments)],
@@ -78,6 +82,7 @@ def test_work_of_a_matrix_product_is_exactly_2mnk(dtype, column, tmp_path):
     found = rows(run.files[0], f"step, sum({column}) OVER (PARTITION BY step)", "kind='kernel'")
     assert {value for _, value in found} == {2.0 * size**3}, run.all_notices
     assert {step for step, _ in found} == {0, 1}
+    assert {"names-unchecked", "level-lowered"}.isdisjoint(n.code for n in run.all_notices)
 
 
 def test_bytes_of_an_addition_are_those_of_its_operands(tmp_path):
@@ -85,7 +90,8 @@ def test_bytes_of_an_addition_are_those_of_its_operands(tmp_path):
     b, out = torch.randn_like(a), torch.empty_like(a)
     run = profile_callable(lambda: torch.add(a, b, out=out), path=tmp_path / "r.parquet", steps=1)
     ((flop, l2, dram),) = rows(run.files[0], "flop_vector_fp32, bytes_l2, bytes_dram")
-    assert flop == 1 << 26
+    # PyTorch adds as a + alpha * b: one fused multiply-add an element.
+    assert flop == 2 << 26
     assert l2 == pytest.approx(3 * 4 * (1 << 26), rel=0.01)
     assert dram == pytest.approx(3 * 4 * (1 << 26), rel=0.05)
 
@@ -181,18 +187,6 @@ def test_phases_found_are_those_that_the_program_names(make, tmp_path):
     assert differing == []
 
 
-def test_operators_and_modules_are_named(tmp_path):
-    loop = plain_loop()
-    with profile(tmp_path / "run.parquet", level="trace", operators=True) as taken:
-        while not taken.done:
-            with taken.step():
-                loop(contextlib.nullcontext)
-    found = rows(tmp_path / "run.parquet", "phase, op, module", "kind='kernel'")
-    assert ("forward", "aten::addmm", "0") in found
-    assert any(p == "backward" and module == "3" for p, _, module in found)
-    assert all(op for _, op, _ in found)
-
-
 def test_a_cuda_graph_is_one_row_with_all_its_work(tmp_path):
     a = torch.randn(1024, 1024, device="cuda", dtype=torch.bfloat16)
     stream = torch.cuda.Stream()
@@ -264,7 +258,7 @@ def test_a_decode_step_of_a_language_model(tmp_path):
             return out
 
         run = profile_callable(step, path=tmp_path / "run.parquet", steps=1)
-    (count, known) = rows(run.files[0], "count(*), count(bytes_dram)", "kind='kernel'")[0]
+    (count, known) = totals(run.files[0], "count(*), count(bytes_dram)", "kind='kernel'")[0]
     assert count > 50
     assert known == count
 
@@ -278,7 +272,7 @@ def test_iterations_that_never_repeat_are_not_guessed_at(tmp_path):
     run = profile_callable(step, path=tmp_path / "run.parquet", steps=1)
     codes = [notice.code for notice in run.all_notices]
     assert "iterations-differ" in codes
-    assert rows(run.files[0], "count(flop_vector_fp32)", "kind='kernel'") in ([(0,)], [])
+    assert totals(run.files[0], "count(flop_vector_fp32)", "kind='kernel'") == [(0,)]
 
 
 def test_an_error_in_the_step_is_the_programs_own_and_frees_the_counters(tmp_path):
@@ -460,3 +454,16 @@ def test_a_process_that_just_ends_hands_the_counters_back(tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert Path(tmp_path / "r.parquet").exists()
+
+
+def test_operators_and_modules_are_named(tmp_path):
+    # Last in this file: PyTorch's profiler keeps CUPTI's callbacks from here on.
+    loop = plain_loop()
+    with profile(tmp_path / "run.parquet", level="trace", operators=True) as taken:
+        while not taken.done:
+            with taken.step():
+                loop(contextlib.nullcontext)
+    found = rows(tmp_path / "run.parquet", "phase, op, module", "kind='kernel'")
+    assert ("forward", "aten::addmm", "0") in found
+    assert any(p == "backward" and module == "3" for p, _, module in found)
+    assert all(op for _, op, _ in found)

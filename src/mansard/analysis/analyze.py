@@ -8,7 +8,7 @@ from mansard.analysis import cube
 from mansard.analysis.collected import absent_columns
 from mansard.analysis.findings import Findings, findings
 from mansard.analysis.floors import resources
-from mansard.analysis.grids import idle_sms, sm_count
+from mansard.analysis.grids import idle_sms, shapes, sm_count
 from mansard.analysis.groups import group, kernel
 from mansard.analysis.launches import launches
 from mansard.analysis.options import AnalysisOptions
@@ -59,16 +59,16 @@ def analyze(
         )
         plan = cube.build(connection, plan, machine)
         rows = cube.roll_up(connection, plan)
-        shapes = cube.shapes(connection, found)
+        shaped = shapes(connection, found, plan.scan)
         kinds = cube.kinds(connection)
-        idle = idle_sms(connection, found, sm_count(run.provenance, machine), scan=plan.scan)
+        idle = idle_sms(connection, found, sm_count(run.provenance, machine))
         passed = timeline(connection, found, plan.scan)
-        beside = fleet(connection, plan)
+        beside = fleet(connection, plan, traced=passed is not None)
         totals_row = next(row for row in rows if row.of == "totals")
         faulty = cube.faulty_columns(connection, found) if totals_row.count("invalid") else []
     totals = group(totals_row, plan)
     kernels = sorted(
-        (_on_grids(kernel(row, plan, shapes), idle) for row in rows if row.of == "kernel"),
+        (_on_grids(kernel(row, plan, shaped), idle) for row in rows if row.of == "kernel"),
         key=_longest,
     )
     facts = Findings(run, machine, plan, totals_row, totals, kernels, kinds, faulty)
@@ -90,7 +90,7 @@ def analyze(
     )
 
 
-def _on_grids(kernel: Kernel, idle: Mapping[str, tuple[int, float]]) -> Kernel:
+def _on_grids(kernel: Kernel, idle: Mapping[str | None, tuple[int, float]]) -> Kernel:
     """The kernel with what is known of its grids."""
     if kernel.key not in idle:
         return kernel

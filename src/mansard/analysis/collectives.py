@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING
 from mansard.analysis.launches import Launches
 from mansard.analysis.sql_engine import Scan
 from mansard.model.fleet import Collective
-from mansard.units import PREFIXES
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Exposed communication is looked at in the first steps, until they hold so many launches.
-MOST_LAUNCHES = 5_000_000
-
-#: Traces count nanoseconds; less than this is rounding.
-_RESOLUTION_S = dict(PREFIXES)["n"]
-
-_COLLECTIVE = "SELECT name FROM names WHERE family = 'collective'"
+#: SQL: the names of the kernels that are collectives.
+COLLECTIVE = "SELECT name FROM names WHERE family = 'collective'"
 
 
 def match(connection: "DuckDBPyConnection", launches: Launches, scan: Scan) -> None:
@@ -37,7 +31,7 @@ def match(connection: "DuckDBPyConnection", launches: Launches, scan: Scan) -> N
     numbered = (
         "SELECT name, kind, rank, step, duration_s, row_number() OVER (PARTITION BY rank, device, "
         f"step, name, kind ORDER BY launch, start_s) AS n FROM ({launches.sql}) AS launched "
-        f"WHERE name IN ({_COLLECTIVE}) AND rank IS NOT NULL"
+        f"WHERE name IN ({COLLECTIVE}) AND rank IS NOT NULL"
     )
     scan(
         connection,
@@ -90,59 +84,3 @@ def last_shares(connection: "DuckDBPyConnection") -> dict[int, float]:
         "WHERE whole) FROM judged WHERE whole AND most_s > least_s GROUP BY last_rank"
     ).fetchall()
     return dict(rows)
-
-
-def exposed(
-    connection: "DuckDBPyConnection", launches: Launches, scan: Scan, *, most: int = MOST_LAUNCHES
-) -> tuple[dict[int, float], int | None]:
-    """Time by rank in which nothing but collectives ran on its GPU.
-
-    Returns:
-        Seconds by rank over the steps looked at, and how many steps those are when not all;
-        nothing where start times or durations are missing.
-    """
-    if not launches.has_start:
-        return {}, None
-    scan(
-        connection,
-        "passing",
-        "SELECT step, CAST(count(*) AS BIGINT) AS n, "
-        "CAST(count(start_s + duration_s) AS BIGINT) AS timed "
-        f"FROM ({launches.sql}) AS launched GROUP BY step",
-    )
-    chosen = connection.execute(
-        "SELECT step, n, timed FROM (SELECT *, sum(n) OVER (ORDER BY step) AS so_far FROM passing) "
-        f"WHERE so_far <= greatest({int(most)}, n) OR so_far = n ORDER BY step"
-    ).fetchall()
-    if not chosen or any(n != timed for _, n, timed in chosen):
-        return {}, None
-    total = len(connection.execute("SELECT step FROM passing").fetchall())
-    last = chosen[-1][0]
-    which = "true" if total == len(chosen) or last is None else f"step <= {int(last)}"
-    scan(connection, "exposed", _exposed(launches, which), uses=("names",))
-    found = connection.execute("SELECT rank, exposed_s FROM exposed").fetchall()
-    return dict(found), len(chosen) if len(chosen) < total else None
-
-
-def _exposed(launches: Launches, which: str) -> str:
-    """The union of all launches less the union of the computing ones, by rank."""
-    before = (
-        "OVER (PARTITION BY rank, device, step ORDER BY start_s "
-        "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
-    )
-    timed = (
-        "SELECT rank, device, step, start_s, start_s + duration_s AS end_s, "
-        f"name NOT IN ({_COLLECTIVE}) AS computing "
-        f"FROM ({launches.sql}) AS launched WHERE rank IS NOT NULL AND {which}"
-    )
-    swept = (
-        f"SELECT *, max(end_s) {before} AS free_s, "
-        f"max(CASE WHEN computing THEN end_s END) {before} AS computed_s FROM ({timed}) AS timed"
-    )
-    busy = "greatest(0e0, end_s - greatest(start_s, coalesce(free_s, start_s)))"
-    computed = "greatest(0e0, end_s - greatest(start_s, coalesce(computed_s, start_s)))"
-    difference = f"sum({busy}) - coalesce(sum(CASE WHEN computing THEN {computed} END), 0e0)"
-    return (
-        f"SELECT rank, CASE WHEN {difference} > {_RESOLUTION_S!r} THEN {difference} ELSE 0e0 END "
-        f"AS exposed_s FROM ({swept}) AS swept GROUP BY rank"
-    )

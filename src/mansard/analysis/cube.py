@@ -11,7 +11,8 @@ from mansard import engine
 from mansard.analysis.collected import known
 from mansard.analysis.families import family
 from mansard.analysis.floors import LAUNCH, Resource, resources
-from mansard.analysis.launches import BYTES, COPY_KINDS, WORK, Launches
+from mansard.analysis.launches import COPY_KINDS, Launches
+from mansard.analysis.measures import IS_COPY, measures, twins
 from mansard.analysis.names import short_name
 from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.sql_engine import Scan, embedded
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 #: Key of launches whose kernel has no name.
 UNNAMED = "(no name)"
 
-_IS_COPY = f"kind IN ({', '.join(map(engine.literal, COPY_KINDS))})"
 #: Which roll-up a row belongs to, and the name of its group.
 _GROUPED = (
     "CASE WHEN grouping(key) = 0 THEN 'kernel' WHEN grouping(phase) = 0 THEN 'phase' "
@@ -61,7 +61,7 @@ class Row:
     Attributes:
         of: ``totals``, ``phase``, ``rank``, ``family`` or ``kernel``.
         key: name of the group; None for launches outside any.
-        sums: by the names of ``_measures``; None where no launch has the value.
+        sums: by the names of ``measures``; None where no launch has the value.
     """
 
     of: str
@@ -84,9 +84,7 @@ class Row:
         return self.count(f"missing {column}")
 
 
-def build(
-    connection: "DuckDBPyConnection", plan: Plan, machine: Machine | None = None
-) -> Plan:
+def build(connection: "DuckDBPyConnection", plan: Plan, machine: Machine | None = None) -> Plan:
     """Scan the launches and leave the cube as table ``cell`` of the connection.
 
     Args:
@@ -121,8 +119,8 @@ def build(
 
 
 def _scan(connection: "DuckDBPyConnection", plan: Plan) -> None:
-    measures = _measures(plan)
-    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in measures.items())
+    found = measures(plan)
+    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in found.items())
     plan.scan(
         connection,
         "cube",
@@ -142,7 +140,7 @@ def _confirmed(connection: "DuckDBPyConnection", plan: Plan) -> bool:
 def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
     """Sum the cube to totals, phases (in order of first launch), ranks, families and kernels."""
     summed = []
-    for name in _measures(plan):
+    for name in measures(plan):
         how = "min" if name in _LEAST else "max" if name in _MOST else "sum"
         quoted = engine.identifier(name)
         summed.append(f"{how}({quoted}) AS {quoted}")
@@ -156,7 +154,7 @@ def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
     names = [column[0] for column in cursor.description]
     rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
     for row in rows:
-        row |= {name: row[twin] for name, twin in _twins(plan).items()}
+        row |= {name: row[twin] for name, twin in twins(plan).items()}
     # Beside the sums and not with them: distinct counts there cost as much as all of them.
     distinct = {
         (of, key): count
@@ -181,19 +179,6 @@ def kinds(connection: "DuckDBPyConnection") -> dict[str, int]:
     )
 
 
-def shapes(connection: "DuckDBPyConnection", launches: Launches) -> dict[str, int]:
-    """Number of distinct (grid, block) pairs by kernel."""
-    if not launches.has_shape:
-        return {}
-    return dict(
-        connection.execute(
-            "SELECT key, count(DISTINCT shape) FROM "
-            f"(SELECT DISTINCT name, kind, shape FROM ({launches.sql})) "
-            "JOIN names USING (name, kind) GROUP BY key"
-        ).fetchall()
-    )
-
-
 def faulty_columns(connection: "DuckDBPyConnection", launches: Launches) -> list[str]:
     """Columns with values that cannot be."""
     cursor = connection.execute(launches.faults)
@@ -208,14 +193,14 @@ def _placed(plan: Plan) -> str:
     added = {
         "flop": " + ".join(f"coalesce({column}, 0)" for column in counted) or "0",
         # Without any counter of a pipe, no FLOP on the other does not mean that there are none.
-        "pipes_known": f"({_IS_COPY} OR ({_pipe_known(plan, 'vector')} "
+        "pipes_known": f"({IS_COPY} OR ({_pipe_known(plan, 'vector')} "
         f"AND {_pipe_known(plan, 'tensor')}))",
     }
     hardware = []
     for resource in plan.resources:
         column = f"floor_{resource.name}"
         added[column] = resource.floor
-        added[f"open_{resource.name}"] = f"({resource.open} AND NOT {_IS_COPY})"
+        added[f"open_{resource.name}"] = f"({resource.open} AND NOT {IS_COPY})"
         if resource.name != LAUNCH and resource.counted:
             hardware.append(column)
     listed = ", ".join(f"{sql} AS {name}" for name, sql in added.items())
@@ -239,90 +224,6 @@ def _pipe_known(plan: Plan, pipe: str) -> str:
         return "true"
     asked = [known(column, live, plan.launches.alike) for column in columns if column in live]
     return " AND ".join(dict.fromkeys(asked)) or "false"
-
-
-def _measures(plan: Plan) -> dict[str, str]:
-    """Aggregates over the launches of a cell, by name; most are sums, and so add up."""
-    options = plan.options
-    live = plan.launches.live
-    decided = "(pipes_known OR flop > 0)"
-    zero = "(pipes_known AND flop = 0)"
-    near = "false"
-    if "bytes_dram" in live:
-        near = f"(flop > 0 AND flop < {options.near_zero_intensity!r}::DOUBLE * bytes_dram)"
-    measures = {
-        "launches": "count(*)",
-        "counted": f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) END",
-        "timed": "count(duration_s)",
-        "duration_s": _time("duration_s", options),
-        "shortest_s": "min(duration_s)",
-        "longest_s": "max(duration_s)",
-        "first_launch": "min(launch)",
-        "first_start_s": "min(start_s)",
-        "clocked": "count(sm_clock_hz)",
-        "clocks_hz": "sum(sm_clock_hz)",
-        "invalid": "count_if(invalid)",
-        "flop": "sum(flop)",
-        "decided": f"count_if({decided})",
-        "zero launches": f"count_if({zero})",
-        "zero_s": _time(f"CASE WHEN {zero} THEN duration_s END", options),
-        "near launches": f"count_if({near})",
-        "near_s": _time(f"CASE WHEN {near} THEN duration_s END", options),
-        "short": f"count_if(duration_s < {options.short_launch_s!r}::DOUBLE)",
-    }
-    twins = _twins(plan)
-    for column in (*WORK, *BYTES):
-        if column in live and column not in twins:
-            measures[column] = f"sum({column})"
-        if column in live - plan.launches.full and f"missing {column}" not in twins:
-            measures[f"missing {column}"] = (
-                f"CASE WHEN {_IS_COPY} THEN 0 ELSE count(*) - count({column}) END"
-            )
-    alike = plan.launches.alike
-    for first in plan.launches.alike_nulls:
-        # None of them: were they null on different launches, this would be fewer than nulls.
-        every = ", ".join(column for column, stands in alike.items() if stands == first)
-        measures[f"none {first}"] = f"count_if(coalesce({every}) IS NULL)"
-    for resource in plan.resources:
-        floor = f"floor_{resource.name}"
-        # A floor without a measured time beside it would spoil the efficiency.
-        measures[floor] = f"sum(CASE WHEN duration_s IS NOT NULL THEN {floor} END)"
-        measures[f"open {resource.name}"] = (
-            f"sum(CASE WHEN open_{resource.name} THEN duration_s END)"
-        )
-    if plan.resources:
-        measures["floor_s"] = "sum(CASE WHEN duration_s IS NOT NULL THEN floor END)"
-        allowed = f"{1 + options.tolerance_above_roof!r}::DOUBLE"
-        measures["above"] = f"count_if(floor_roof > duration_s * {allowed})"
-    return measures
-
-
-def _twins(plan: Plan) -> dict[str, str]:
-    """Measures that equal another one, by that other one: they need not be computed."""
-    launches = plan.launches
-    twins = {}
-    first: dict[str, str] = {}
-    for column in (name for name in (*WORK, *BYTES) if name in launches.live):
-        stands = launches.alike.get(column, column)
-        if stands != column:
-            twins[f"missing {column}"] = f"missing {stands}"
-        nulls = stands if column in launches.alike else "full" if column in launches.full else None
-        # Sums of nothing but zeros over the same launches. Bytes keep their columns in the cube.
-        if column in launches.zero and column in WORK and nulls:
-            other = first.setdefault(nulls, column)
-            if other != column:
-                twins[column] = other
-    return twins
-
-
-def _time(duration: str, options: AnalysisOptions) -> str:
-    """Sum of durations, by either rule; the paper's needs the clock of every launch."""
-    if options.time_rule == "launch":
-        return f"sum({duration})"
-    return (
-        "CASE WHEN count(sm_clock_hz) = count(*) "
-        f"THEN sum(({duration}) * sm_clock_hz) / avg(sm_clock_hz) ELSE sum({duration}) END"
-    )
 
 
 def _describe_names(connection: "DuckDBPyConnection", plan: Plan) -> None:

@@ -58,7 +58,7 @@ def resources(machine: Machine, launches: Launches) -> tuple[Resource, ...]:
         launches: the run; what was collected is a resource that has a floor.
     """
     found = [_pipe(machine, pipe, launches) for pipe in ("vector", "tensor")]
-    found += [_level(machine, level, launches.live) for level in LEVELS]
+    found += [_level(machine, level, launches) for level in LEVELS]
     cost = machine.launch_cost("graph node")
     if cost is not None and cost.value is not None:
         found.append(Resource(LAUNCH, _number(cost.value), "false"))
@@ -105,14 +105,15 @@ def _pipe(machine: Machine, pipe: str, launches: Launches) -> Resource | None:
     return Resource(pipe, floor, f"({' OR '.join(dict.fromkeys([none, *unknown, unroofed]))})")
 
 
-def _level(machine: Machine, level: str, live: frozenset[str]) -> Resource | None:
+def _level(machine: Machine, level: str, launches: Launches) -> Resource | None:
     column = f"bytes_{level}"
     bandwidth = bandwidth_of(machine, level)
     if bandwidth is None:
         return None  # no resource of this machine; where it was counted a notice says so
-    if column not in live:
+    if column not in launches.live:
         return Resource(level, "NULL::DOUBLE", "true", counted=False)
-    return Resource(level, f"{column} / {_number(bandwidth)}", f"{column} IS NULL")
+    unknown = f"{any_of([column], launches.alike)} IS NULL"
+    return Resource(level, f"{column} / {_number(bandwidth)}", unknown)
 
 
 def _number(value: float) -> str:

@@ -20,20 +20,42 @@ def sm_count(origins: Iterable[Provenance], machine: Machine | None) -> int | No
     return counts.pop() if len(counts) == 1 else None
 
 
-def idle_sms(
-    connection: "DuckDBPyConnection",
-    launches: Launches,
-    sm_count: int | None,
-    *,
-    scan: Scan = embedded,
-) -> dict[str, tuple[int, float]]:
-    """How many launches of a kernel have fewer blocks than there are SMs, and what that costs.
+def shapes(
+    connection: "DuckDBPyConnection", launches: Launches, scan: Scan = embedded
+) -> dict[str, int]:
+    """Number of distinct (grid, block) pairs by kernel; leaves them in the table ``shape``.
 
     Args:
         connection: with the table ``names`` of the cube.
         launches: the query.
+        scan: what runs it.
+    """
+    if not launches.has_shape:
+        return {}
+    scan(
+        connection,
+        "shape",
+        "SELECT name, kind, shape, min(blocks) AS blocks, CAST(count(*) AS BIGINT) AS launches, "
+        f"sum(duration_s) AS duration_s FROM ({launches.sql}) AS launched "
+        "GROUP BY name, kind, shape",
+    )
+    return dict(
+        connection.execute(
+            "SELECT key, count(DISTINCT shape) FROM shape JOIN names USING (name, kind) "
+            "GROUP BY key"
+        ).fetchall()
+    )
+
+
+def idle_sms(
+    connection: "DuckDBPyConnection", launches: Launches, sm_count: int | None
+) -> dict[str | None, tuple[int, float]]:
+    """How many launches of a kernel have fewer blocks than there are SMs, and what that costs.
+
+    Args:
+        connection: with the tables ``names`` of the cube and ``shape``.
+        launches: the query.
         sm_count: multiprocessors of the GPU.
-        scan: what runs the query.
 
     Returns:
         By key of the kernel: number of such launches, and their time times the share of the SMs
@@ -42,15 +64,9 @@ def idle_sms(
     if not launches.has_shape or not sm_count:
         return {}
     small = f"blocks < {int(sm_count)}"
-    scan(
-        connection,
-        "grid",
-        f"SELECT name, kind, CAST(count(CASE WHEN {small} THEN 1 END) AS BIGINT) AS small, "
-        f"sum(CASE WHEN {small} THEN duration_s * (1 - blocks / {int(sm_count)}) END) AS idle_s "
-        f"FROM ({launches.sql}) AS launched WHERE blocks IS NOT NULL GROUP BY name, kind",
-    )
     rows = connection.execute(
-        "SELECT key, sum(small)::BIGINT, coalesce(sum(idle_s), 0) "
-        "FROM grid JOIN names USING (name, kind) GROUP BY key"
+        f"SELECT key, coalesce(sum(launches) FILTER ({small}), 0)::BIGINT, "
+        f"coalesce(sum(duration_s * (1 - blocks / {int(sm_count)})) FILTER ({small}), 0) "
+        "FROM shape JOIN names USING (name, kind) WHERE blocks IS NOT NULL GROUP BY key"
     ).fetchall()
     return {key: (count, idle_s) for key, count, idle_s in rows}

@@ -38,13 +38,14 @@ class Launches:
 
     Attributes:
         sql: SELECT with ``name`` and ``kind`` (never null; ``kernel`` unless stated otherwise),
-            ``phase``, ``host``, ``rank``, ``device``, ``step``, ``launch``, ``start_s``, ``shape`` (equal
-            for equal grid and block), ``blocks``, ``invalid``, and the columns of ``live`` and
-            ``ALWAYS``.
+            ``phase``, ``host``, ``rank``, ``device``, ``step``, ``launch``, ``start_s``,
+            ``shape`` (equal for equal grid and block), ``blocks``, ``invalid``, and the columns
+            of ``live`` and ``ALWAYS``.
         live: those of ``QUANTITIES`` that have a value on some launch.
         full: those that have a value on every launch, impossible ones included.
         has_shape: whether grids and blocks are known at all.
         has_start: whether start times are.
+        unsound: those of ``live`` that may have impossible values.
         zero: those of ``live`` that have no value but 0.
         alike: columns that are probably null on the same launches, by one of them that stands
             for all; a scan must confirm it.
@@ -59,6 +60,7 @@ class Launches:
     has_shape: bool
     faults: str
     has_start: bool = False
+    unsound: frozenset[str] = frozenset()
     zero: frozenset[str] = frozenset()
     alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
     alike_nulls: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -119,6 +121,7 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         has_shape=has_shape,
         faults=f"SELECT {faults} FROM {source}",
         has_start="start_s" in filled,
+        unsound=live - sound,
         zero=told.zero & sound,
         alike=(alike := told.alike(sorted(sound & {*WORK, *BYTES}))),
         alike_nulls={first: told.nulls[first] for first in alike.values()},

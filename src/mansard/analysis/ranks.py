@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 _COMPUTING = "family <> 'collective'"
 
 
-def fleet(connection: "DuckDBPyConnection", plan: Plan) -> Fleet | None:
+def fleet(
+    connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False
+) -> Fleet | None:
     """Compare the ranks of a run.
 
     Args:
         connection: with the tables ``cell`` and ``names`` of the cube.
         plan: of the cube.
+        traced: whether ``analysis.timeline`` has left its tables ``passed`` and ``step_size``.
 
     Returns:
         The comparison, or None where fewer than two ranks have times.
@@ -43,9 +46,7 @@ def fleet(connection: "DuckDBPyConnection", plan: Plan) -> Fleet | None:
     collectives.match(connection, plan.launches, plan.scan)
     called = collectives.collectives(connection)
     last = collectives.last_shares(connection) if called else {}
-    exposed, steps = (
-        collectives.exposed(connection, plan.launches, plan.scan) if called else ({}, None)
-    )
+    exposed, steps = _exposed(connection) if called and traced else ({}, None)
     matched = any(collective.calls for collective in called)
     times = tuple(
         RankTime(
@@ -88,10 +89,27 @@ def _hosts(connection: "DuckDBPyConnection", plan: Plan) -> dict[int, str]:
     plan.scan(
         connection,
         "host",
-        f"SELECT rank, min(host) AS host FROM ({plan.launches.sql}) AS launched "
+        f"SELECT rank, any_value(host) AS host FROM ({plan.launches.sql}) AS launched "
         "WHERE rank IS NOT NULL GROUP BY rank",
     )
-    return dict(connection.execute("SELECT rank, host FROM host WHERE host IS NOT NULL").fetchall())
+    return dict(
+        connection.execute("SELECT rank, host FROM host WHERE host IS NOT NULL").fetchall()
+    )
+
+
+def _exposed(connection: "DuckDBPyConnection") -> tuple[dict[int, float], int | None]:
+    """Time by rank in which nothing but collectives ran; of how many steps if not of all."""
+    found = dict(
+        connection.execute(
+            "SELECT rank, greatest(0, sum(busy_s - computing_s)) FROM passed "
+            "WHERE rank IS NOT NULL GROUP BY rank"
+        ).fetchall()
+    )
+    seen, every = connection.execute(
+        "SELECT (SELECT count(DISTINCT coalesce(step, -1)) FROM passed), "
+        "(SELECT count(*) FROM step_size)"
+    ).fetchall()[0]
+    return found, seen if seen < every else None
 
 
 def _nodes(times: tuple[RankTime, ...], found: tuple[Straggler, ...]) -> tuple[Node, ...]:
@@ -163,7 +181,8 @@ def _gaps(
     elif not exposed:
         said.append("no exposed communication: it needs start_s and duration_s of every launch")
     elif steps is not None:
-        said.append(f"exposed communication is of the first {steps} steps only")
+        first = "step" if steps == 1 else f"{steps} steps"
+        said.append(f"exposed communication is of the first {first} only")
     if not plan.resources:
         said.append("no slow level of a straggler: it needs a machine")
     return said

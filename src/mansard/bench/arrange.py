@@ -8,7 +8,7 @@ import numpy as np
 
 from mansard.bench import exact, operands
 from mansard.bench.kernels import ELEMENT_BITS, STAGE_BYTES, Variant
-from mansard.bench.messages import Test
+from mansard.bench.messages import Task
 from mansard.bench.operands import NEGATIVE, Array
 
 Arm = Literal["random", "low-toggle"]
@@ -50,24 +50,24 @@ class Case:
     what: str
 
 
-def inputs(test: Test, variant: Variant, arm: Arm, rng: np.random.Generator) -> Inputs:
+def inputs(task: Task, variant: Variant, arm: Arm, rng: np.random.Generator) -> Inputs:
     """Data of one arm: random, or all zero."""
-    made = _MAKERS[variant.source](test, variant, rng)
+    made = _MAKERS[variant.source](task, variant, rng)
     if arm == "random":
         return made
     return Inputs(tuple(np.zeros_like(array) for array in made.arrays), made.mask)
 
 
-def check_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+def check_case(task: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     """A check run: one iteration of ``blocks`` blocks on data whose result the CPU knows."""
-    make: Callable[[Test, Variant, int, np.random.Generator], Case] = {
+    make: Callable[[Task, Variant, int, np.random.Generator], Case] = {
         "vector.cu": _vector_case,
         "mma.cu": _mma_case,
         "wmma.cu": _wmma_case,
         "wgmma.cu": _wgmma_case,
         "tcgen05.cu": _tcgen05_case,
     }[variant.source]
-    return make(test, variant, blocks, rng)
+    return make(task, variant, blocks, rng)
 
 
 def output_words(variant: Variant, blocks: int) -> tuple[Any, int]:
@@ -81,9 +81,9 @@ def output_words(variant: Variant, blocks: int) -> tuple[Any, int]:
 # Vector -----------------------------------------------------------------------------------------
 
 
-def _vector_inputs(test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
+def _vector_inputs(task: Task, _: Variant, rng: np.random.Generator) -> Inputs:
     """Start in [-1, 1]; the constants keep it bounded: see the head of ``vector.cu``."""
-    operand = str(test.operand)
+    operand = str(task.operand)
     element = {"fp32x2": "fp32", "fp16x2": "fp16", "bf16x2": "bf16"}.get(operand, operand)
     size = _VECTOR_ELEMENTS * ELEMENT_BITS[operand] // 8
     word = _WORD_TYPES[ELEMENT_BITS[operand]]
@@ -95,7 +95,7 @@ def _vector_inputs(test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
             _VECTOR_ELEMENTS - 1,
         )
     count = size * 8 // ELEMENT_BITS[element]
-    operation = str(test.instruction).split(maxsplit=1)[0]
+    operation = str(task.instruction).split(maxsplit=1)[0]
     if operation == "fma":
         first, second = np.zeros(count), rng.uniform(-1.9, -1.8, count)
     elif operation == "add":
@@ -110,8 +110,8 @@ def _vector_inputs(test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
     )
 
 
-def _vector_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
-    made = _vector_inputs(test, variant, rng)
+def _vector_case(task: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+    made = _vector_inputs(task, variant, rng)
     start, factors, addends = made.arrays
     ilp, steps = variant.number("ILP"), variant.number("STEPS")
     threads = np.array([0, blocks * variant.threads - 1])
@@ -119,8 +119,8 @@ def _vector_case(test: Test, variant: Variant, blocks: int, rng: np.random.Gener
     for index, thread in enumerate(threads.tolist()):
         for i in range(ilp):
             words[index, i] = exact.chain(
-                str(test.operand),
-                str(test.instruction),
+                str(task.operand),
+                str(task.instruction),
                 int(start[(thread * ilp + i) & (_VECTOR_ELEMENTS - 1)]),
                 factor=int(factors[thread & (_VECTOR_ELEMENTS - 1)]),
                 addend=int(addends[thread & (_VECTOR_ELEMENTS - 1)]),
@@ -148,9 +148,9 @@ def _tiles_of(variant: Variant) -> tuple[int, int, int]:
     return a, b, a * variant.number("A_REGS") + b * variant.number("B_REGS")
 
 
-def _mma_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Inputs:
+def _mma_inputs(task: Task, variant: Variant, rng: np.random.Generator) -> Inputs:
     """The second half of the A tiles is the negative of the first, so that sums stay bounded."""
-    operand = str(test.operand)
+    operand = str(task.operand)
     a_tiles, _, width = _tiles_of(variant)
     word = _WORD_TYPES[64 if operand == "fp64" else 32]
     size = _MMA_RECORDS * width * np.dtype(word).itemsize
@@ -160,10 +160,10 @@ def _mma_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Input
     return Inputs((records,), _MMA_RECORDS - 1)
 
 
-def _mma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+def _mma_case(task: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     """Small integers: every product and sum is exact in every format and order."""
-    operand, accumulator = str(test.operand), str(test.accumulator)
-    m, n, k = test.shape or (0, 0, 0)
+    operand, accumulator = str(task.operand), str(task.accumulator)
+    m, n, k = task.shape or (0, 0, 0)
     a_tiles, b_tiles, _ = _tiles_of(variant)
     warps = _CHECK_RECORDS // 32
     double = operand == "fp64"
@@ -200,13 +200,13 @@ def _mma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generato
 # wmma -------------------------------------------------------------------------------------------
 
 
-def _wmma_inputs(_test: Test, _: Variant, rng: np.random.Generator) -> Inputs:
+def _wmma_inputs(_task: Task, _: Variant, rng: np.random.Generator) -> Inputs:
     tiles = operands.random_bytes("fp16", 4 * 512, rng).view(np.uint16).copy()
     tiles[256:512] = tiles[:256] ^ np.uint16(0x8000)
     return Inputs((tiles,))
 
 
-def _wmma_case(_: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+def _wmma_case(_: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     a, b = rng.integers(-1, 2, (2, 16, 16)), rng.integers(-1, 2, (2, 16, 16))
     total = np.zeros((16, 16), np.int64)
     for i in range(variant.number("ILP")):
@@ -226,11 +226,11 @@ def _wmma_case(_: Test, variant: Variant, blocks: int, rng: np.random.Generator)
 # wgmma and tcgen05 ------------------------------------------------------------------------------
 
 
-def _tile_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Inputs:
+def _tile_inputs(task: Task, variant: Variant, rng: np.random.Generator) -> Inputs:
     """B stages repeat and the second half of the A stages is the negative of the first half."""
-    operand = str(test.operand)
+    operand = str(task.operand)
     stages = variant.number("STAGES")
-    m, n, _ = test.shape or (0, 0, 0)
+    m, n, _ = task.shape or (0, 0, 0)
     groups = variant.number("GROUPS") if variant.source == "wgmma.cu" else 1
     half = max(1, stages // 2)
 
@@ -250,25 +250,31 @@ def _tile_inputs(test: Test, variant: Variant, rng: np.random.Generator) -> Inpu
 
 
 def _stage_tiles(
-    test: Test, count: int, rows: int, rng: np.random.Generator
+    task: Task, count: int, rows: int, rng: np.random.Generator
 ) -> tuple[Array, Array]:
     """Integer tiles of one stage each: values, and their bytes in the order of shared memory."""
-    bits = 8 if test.operand == "e2m3" else ELEMENT_BITS[str(test.operand)]
+    bits = 8 if task.operand == "e2m3" else ELEMENT_BITS[str(task.operand)]
     values = rng.integers(-1, 2, (count, rows, STAGE_BYTES * 8 // bits))
-    images = [operands.swizzled(operands.encode_chunks(str(test.operand), one)) for one in values]
+    images = [operands.swizzled(operands.encode_chunks(str(task.operand), one)) for one in values]
     return values, np.concatenate(images)
 
 
-def _wgmma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+def _product(a: Array, b: Array) -> Array:
+    """Sum over stages of A times B transposed; exact, for the integers are small."""
+    wide = (a.astype(np.float64) @ b.astype(np.float64).transpose(0, 2, 1)).sum(axis=0)
+    return np.asarray(wide.astype(np.int64))
+
+
+def _wgmma_case(task: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     stages, groups = variant.number("STAGES"), variant.number("GROUPS")
-    m, n, _ = test.shape or (0, 0, 0)
-    b, image = _stage_tiles(test, stages, n, rng)
+    m, n, _ = task.shape or (0, 0, 0)
+    b, image = _stage_tiles(task, stages, n, rng)
     images, expected = [image], []
     for _ in range(groups):
-        a, image = _stage_tiles(test, stages, m, rng)
+        a, image = _stage_tiles(task, stages, m, rng)
         images.append(image)
-        sums = np.einsum("smk,snk->mn", a, b)
-        expected.append(operands.hashed(operands.warpgroup_fragment(sums, str(test.accumulator))))
+        sums = _product(a, b)
+        expected.append(operands.hashed(operands.warpgroup_fragment(sums, str(task.accumulator))))
     threads = np.arange(blocks * variant.threads)
     return Case(
         Inputs((np.concatenate(images),)),
@@ -278,13 +284,13 @@ def _wgmma_case(test: Test, variant: Variant, blocks: int, rng: np.random.Genera
     )
 
 
-def _tcgen05_case(test: Test, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
+def _tcgen05_case(task: Task, variant: Variant, blocks: int, rng: np.random.Generator) -> Case:
     stages, sets = variant.number("STAGES"), variant.number("SETS")
-    m, n, _ = test.shape or (0, 0, 0)
-    b, b_image = _stage_tiles(test, stages, n, rng)
-    a, a_image = _stage_tiles(test, stages, m, rng)
-    sums = [np.einsum("smk,snk->mn", a[i::sets], b[i::sets]) for i in range(sets)]
-    words = operands.sums_bits(np.concatenate(sums, axis=1), str(test.accumulator))
+    m, n, _ = task.shape or (0, 0, 0)
+    b, b_image = _stage_tiles(task, stages, n, rng)
+    a, a_image = _stage_tiles(task, stages, m, rng)
+    sums = [_product(a[i::sets], b[i::sets]) for i in range(sets)]
+    words = operands.sums_bits(np.concatenate(sums, axis=1), str(task.accumulator))
     threads = np.arange(blocks * variant.threads)
     return Case(
         Inputs((np.concatenate([b_image, a_image]),)),
@@ -294,7 +300,7 @@ def _tcgen05_case(test: Test, variant: Variant, blocks: int, rng: np.random.Gene
     )
 
 
-_MAKERS: dict[str, Callable[[Test, Variant, np.random.Generator], Inputs]] = {
+_MAKERS: dict[str, Callable[[Task, Variant, np.random.Generator], Inputs]] = {
     "vector.cu": _vector_inputs,
     "mma.cu": _mma_inputs,
     "wmma.cu": _wmma_inputs,

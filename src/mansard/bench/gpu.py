@@ -5,7 +5,7 @@ import datetime as dt
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self
 
 import msgspec
@@ -13,9 +13,9 @@ import msgspec
 from mansard.analysis.theoretical import lacking_paths
 from mansard.bench.cuda.compile import Target, target_for
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import QUICK, Built, Opened, Outcome, Request, Settings, Test
+from mansard.bench.messages import QUICK, Built, Opened, Outcome, Request, Settings, Task
 from mansard.bench.plan import Choice, make_plan
-from mansard.bench.verdict import ceiling_of
+from mansard.bench.verdict import ceiling_of, with_counter_peak
 from mansard.bench.worker import Worker, WorkerDied
 from mansard.errors import DeviceError
 from mansard.model.machine import Ceiling, Machine
@@ -28,6 +28,8 @@ _OPEN_S = 120.0
 _BUILD_S = 120.0
 _MEASURE_S = 60.0
 _BUILDERS = 4
+#: Below this share of the rate with FP16 sums, FP32 sums are called slower by design.
+_HALF = 0.75
 #: Errors after which a CUDA context is of no more use.
 _LOST = ("ILLEGAL_ADDRESS", "ILLEGAL_INSTRUCTION", "MISALIGNED", "LAUNCH_", "ASSERT", "HARDWARE")
 
@@ -56,6 +58,7 @@ def measure_gpu(
     choice: Choice | None = None,
     progress: Progress | None = None,
     *,
+    counter_peaks: Mapping[str, float] | None = None,
     make_worker: Callable[[], Worker] = Worker,
 ) -> Machine:
     """Measure the ceilings of a GPU.
@@ -67,6 +70,8 @@ def measure_gpu(
         index: CUDA index of the device.
         choice: what to measure.
         progress: called before each part.
+        counter_peaks: peak rates at the highest SM clock by path or level, as the chip's own
+            counters state them (``peak_sustained``); they stand beside the limits.
         make_worker: makes child processes.
 
     Raises:
@@ -80,7 +85,8 @@ def measure_gpu(
         opened = open_gpu(index, worker)
         plan = make_plan(opened, choice)
         target = target_for(opened.capability, opened.architectures)
-        run = _Run(index, opened, target, QUICK if choice.quick else Settings())
+        settings = QUICK if choice.quick else Settings()
+        run = _Run(index, opened, target, settings=settings, peaks=counter_peaks or {})
         with _Builders(plan, target, make_worker) as builders:
             run.measure(plan, builders, worker, progress or (lambda _name, _share: None))
     finally:
@@ -91,11 +97,20 @@ def measure_gpu(
 class _Run:
     """The state of one measurement."""
 
-    def __init__(self, index: int, opened: Opened, target: Target, settings: Settings) -> None:
+    def __init__(
+        self,
+        index: int,
+        opened: Opened,
+        target: Target,
+        *,
+        settings: Settings,
+        peaks: Mapping[str, float],
+    ) -> None:
         self._index = index
         self._opened = opened
         self._target = target
         self._settings = settings
+        self._peaks = peaks
         self._ceilings: list[Ceiling] = []
         self._curves: dict[str, Any] = {}
         self._caveats: list[str] = list(opened.caveats)
@@ -103,16 +118,16 @@ class _Run:
         self._began = dt.datetime.now(dt.UTC)
 
     def measure(
-        self, plan: tuple[Test, ...], builders: "_Builders", worker: Worker, progress: Progress
+        self, plan: tuple[Task, ...], builders: "_Builders", worker: Worker, progress: Progress
     ) -> None:
-        """Run the tests in order; an interrupt ends them."""
-        whole = sum(test.expected_s for test in plan)
+        """Run the tasks in order; an interrupt ends them."""
+        whole = sum(task.expected_s for task in plan)
         done = 0.0
         try:
-            for test in plan:
-                progress(test.name, done / whole)
-                self._add(test, self._outcome(test, builders, worker))
-                done += test.expected_s
+            for task in plan:
+                progress(task.name, done / whole)
+                self._add(task, self._outcome(task, builders, worker))
+                done += task.expected_s
             progress("done", 1.0)
         except KeyboardInterrupt:
             self._partial = True
@@ -125,6 +140,7 @@ class _Run:
         facts = self._opened.facts
         remark = self._target.remark
         caveats = [*self._caveats, *([remark] if remark else []), *self._lacking()]
+        caveats += half_rate(self._ceilings)
         ended = dt.datetime.now(dt.UTC)
         return Machine(
             name=machine_name(str(facts.name)),
@@ -143,23 +159,24 @@ class _Run:
             curves=self._curves,
         )
 
-    def _add(self, test: Test, outcome: Outcome) -> None:
+    def _add(self, task: Task, outcome: Outcome) -> None:
         self._curves.update(outcome.curves)
-        if test.kind is not None:
-            self._ceilings.append(ceiling_of(test, outcome, self._opened, self._ceilings))
+        if task.kind is not None:
+            ceiling = ceiling_of(task, outcome, self._opened, self._ceilings)
+            self._ceilings.append(with_counter_peak(ceiling, self._peaks))
         elif outcome.refusal:
-            self._caveats.append(f"There is no curve '{test.name}': {outcome.refusal}.")
+            self._caveats.append(f"There is no curve '{task.name}': {outcome.refusal}.")
 
-    def _outcome(self, test: Test, builders: "_Builders", worker: Worker) -> Outcome:
-        """Measure one test with the variants that compiled and show what they should."""
-        built = [(variant, builders.built(variant)) for variant in test.variants]
+    def _outcome(self, task: Task, builders: "_Builders", worker: Worker) -> Outcome:
+        """Measure one task with the variants that compiled and show what they should."""
+        built = [(variant, builders.built(variant)) for variant in task.variants]
         usable = [(variant, found) for variant, found in built if not found.problem]
         if built and not usable:
             return Outcome(refusal=built[0][1].problem)
-        if test.recipe == "partition" and len(usable) < len(built):
+        if task.recipe == "partition" and len(usable) < len(built):
             return Outcome(refusal="a kernel that it needs does not compile")
-        test = msgspec.structs.replace(test, variants=tuple(variant for variant, _ in usable))
-        request = Request(do="measure", arch=self._target.arch, test=test, settings=self._settings)
+        task = msgspec.structs.replace(task, variants=tuple(variant for variant, _ in usable))
+        request = Request(do="measure", arch=self._target.arch, task=task, settings=self._settings)
         try:
             reply = worker.ask(request, _MEASURE_S)
         except WorkerDied as error:
@@ -182,9 +199,31 @@ class _Run:
             self._caveats.append(f"The GPU could not be opened again: {error}.")
 
     def _lacking(self) -> Iterator[str]:
-        lacking = lacking_paths(self._opened.facts.compute_capability)
+        paths = lacking_paths(self._opened.facts.compute_capability) or ()
+        lacking = sorted(path for path in paths if "_" not in path)  # not sums of some counters
         if lacking:
-            yield f"This GPU does not have: {', '.join(sorted(lacking))}."
+            yield f"This GPU does not have: {', '.join(lacking)}."
+
+
+def half_rate(ceilings: Iterable[Ceiling]) -> tuple[str, ...]:
+    """What to say of a GPU whose tensor pipe takes twice as long when it sums in FP32.
+
+    GeForce parts do, by design; the limits are those of professional parts.
+    """
+    best: dict[str, float] = {}
+    for ceiling in ceilings:
+        if ceiling.path == "tensor fp16" and ceiling.value is not None:
+            name = str(ceiling.instruction)
+            best[name] = max(ceiling.value, best.get(name, 0.0))
+    for name, value in best.items():
+        narrow = best.get(f"{name} fp16-acc")
+        if narrow is not None and value < _HALF * narrow:
+            text = (
+                f"This GPU sums tensor products in FP32 at {100 * value / narrow:.0f} % of its "
+                "rate with FP16 sums; limits of tensor paths are those of full-rate parts."
+            )
+            return (text,)
+    return ()
 
 
 def machine_name(product: str) -> str:
@@ -197,7 +236,7 @@ class _Builders:
     """Children that compile and check ahead of the measurement."""
 
     def __init__(
-        self, plan: tuple[Test, ...], target: Target, make_worker: Callable[[], Worker]
+        self, plan: tuple[Task, ...], target: Target, make_worker: Callable[[], Worker]
     ) -> None:
         self._target = target
         self._make_worker = make_worker
@@ -206,7 +245,7 @@ class _Builders:
         self._lock = threading.Lock()
         count = max(1, min(_BUILDERS, (os.cpu_count() or 2) - 1))
         self._pool = concurrent.futures.ThreadPoolExecutor(count, "mansard-build")
-        wanted = dict.fromkeys(key_of(variant) for test in plan for variant in test.variants)
+        wanted = dict.fromkeys(key_of(variant) for task in plan for variant in task.variants)
         self._futures = {key: self._pool.submit(self._build, key) for key in wanted}
 
     def __enter__(self) -> Self:

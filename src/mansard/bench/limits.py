@@ -11,7 +11,7 @@ import tomllib
 import msgspec
 
 from mansard.analysis.theoretical import theoretical
-from mansard.bench.messages import Test
+from mansard.bench.messages import Task
 from mansard.model.device import DeviceFacts
 
 #: FLOP of an FMA against one of an add or a multiply.
@@ -19,7 +19,7 @@ _UNFUSED = 2
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """A limit, in the unit of its test, and where it comes from."""
+    """A limit, in the unit of its task, and where it comes from."""
 
     value: float
     source: str
@@ -46,52 +46,52 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def limit_of(
-    test: Test, facts: DeviceFacts, numbers: dict[str, float], clock_hz: float | None
+    task: Task, facts: DeviceFacts, numbers: dict[str, float], clock_hz: float | None
 ) -> Limit | None:
     """The limit of a ceiling at an SM clock; None if it is not known.
 
     Args:
-        test: which ceiling.
+        task: which ceiling.
         facts: of the device.
         numbers: further attributes of the device.
         clock_hz: mean SM clock of the samples; not needed where another clock rules.
     """
-    if test.kind == "compute":
-        return _compute(test, facts, clock_hz)
-    if test.kind == "bandwidth":
-        return _bandwidth(test, facts, numbers, clock_hz)
+    if task.kind == "compute":
+        return _compute(task, facts, clock_hz)
+    if task.kind == "bandwidth":
+        return _bandwidth(task, facts, numbers, clock_hz)
     return None
 
 
-def _compute(test: Test, facts: DeviceFacts, clock_hz: float | None) -> Limit | None:
+def _compute(task: Task, facts: DeviceFacts, clock_hz: float | None) -> Limit | None:
     if clock_hz is None or facts.sm_count is None:
         return None
     at_clock = theoretical(msgspec.structs.replace(facts, sm_clock_max_hz=clock_hz))
-    found = at_clock.compute(str(test.path)) if at_clock is not None else None
+    found = at_clock.compute(str(task.path)) if at_clock is not None else None
     limit = None
     if found is not None and found.value is not None:
         limit = Limit(found.value, found.source or "")
     else:
-        rate = _table().rate.get(str(test.path))
+        rate = _table().rate.get(str(task.path))
         per_clock = rate.per_clock.get(str(facts.compute_capability)) if rate else None
         if rate is not None and per_clock is not None:
             limit = Limit(per_clock * facts.sm_count * clock_hz, rate.source)
-    if limit is not None and test.instruction in ("add", "mul"):
+    if limit is not None and task.instruction in ("add", "mul"):
         return Limit(limit.value / _UNFUSED, f"half of the FMA rate; {limit.source}")
     return limit
 
 
 def _bandwidth(
-    test: Test, facts: DeviceFacts, numbers: dict[str, float], clock_hz: float | None
+    task: Task, facts: DeviceFacts, numbers: dict[str, float], clock_hz: float | None
 ) -> Limit | None:
-    if test.level == "link":
-        return _link(test, numbers)
-    if test.level == "l2":
+    if task.level == "link":
+        return _link(task, numbers)
+    if task.level == "l2":
         slices = _table().l2.get(str(facts.name))
-        if slices is None or test.access != "read":
+        if slices is None or task.access != "read":
             return None
         return Limit(slices.bytes_per_clock * slices.clock_hz, slices.source)
-    if test.level == "dram":
+    if task.level == "dram":
         if "MIG" in (facts.name or ""):
             return None
         at_clock = theoretical(facts)
@@ -99,18 +99,18 @@ def _bandwidth(
         at_clock = theoretical(msgspec.structs.replace(facts, sm_clock_max_hz=clock_hz))
     else:
         return None
-    found = at_clock.bandwidth(str(test.level)) if at_clock is not None else None
+    found = at_clock.bandwidth(str(task.level)) if at_clock is not None else None
     if found is None or found.value is None:
         return None
     return Limit(found.value, found.source or "")
 
 
-def _link(test: Test, numbers: dict[str, float]) -> Limit | None:
-    nvlink = "NVLink" in (test.instruction or "")
+def _link(task: Task, numbers: dict[str, float]) -> Limit | None:
+    nvlink = "NVLink" in (task.instruction or "")
     value = numbers.get("nvlink_byte_per_s" if nvlink else "pcie_byte_per_s")
     if not value:
         return None
-    ways = 2 if test.access == "copy" else 1
+    ways = 2 if task.access == "copy" else 1
     return Limit(ways * value, "line rate of the link, as NVML states it, less the line code")
 
 

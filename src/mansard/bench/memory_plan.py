@@ -1,10 +1,10 @@
-"""Which memory ceilings, latencies, launch costs and link tests a GPU gets, and at which sizes."""
+"""Which memory ceilings, latencies, launch costs and link tasks a GPU gets, and at which sizes."""
 
 from collections.abc import Iterator
 from typing import Literal
 
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Opened, Test
+from mansard.bench.messages import Opened, Task
 
 _KIB = 1024
 _MIB = 1024**2
@@ -27,15 +27,15 @@ _STREAM = {
 _SWEEP_ROWS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)
 
 
-def memory_tests(opened: Opened) -> Iterator[Test]:
+def memory_tasks(opened: Opened) -> Iterator[Task]:
     """Bandwidth of every level, latency of every level, and the cost of a launch."""
-    yield from _shared_tests(opened)
-    yield from _l1_tests(opened)
-    yield from _l2_tests(opened)
-    yield from _dram_tests()
-    yield from _latency_tests(opened)
+    yield from _shared_tasks(opened)
+    yield from _l1_tasks(opened)
+    yield from _l2_tasks(opened)
+    yield from _dram_tasks()
+    yield from _latency_tasks(opened)
     for access in ("stream", "graph node", "synchronize"):
-        yield Test(
+        yield Task(
             name=f"launch {access}",
             recipe="launch",
             kind="launch",
@@ -56,14 +56,14 @@ def blocks_of(opened: Opened, threads: int) -> int:
     return max(1, int(opened.numbers.get("threads_per_sm", 2048)) // threads)
 
 
-def _shared_tests(opened: Opened) -> Iterator[Test]:
+def _shared_tasks(opened: Opened) -> Iterator[Task]:
     room = int(opened.numbers.get("shared_per_sm_bytes", 96 * _KIB))
     two = blocks_of(opened, 1024) >= 2 and room >= 2 * 65 * _KIB
     geometries = [(1024, 2, 64)] if two else []
     geometries += [(1024, 1, 64 if room >= 65 * _KIB else 32)]
     for access in ("read", "write"):
         for arm in _ARMS:
-            yield Test(
+            yield Task(
                 name=f"shared {access} {arm}",
                 recipe="shared",
                 kind="bandwidth",
@@ -85,7 +85,7 @@ def _shared_tests(opened: Opened) -> Iterator[Test]:
                         shared_bytes=size * _KIB,
                         carveout=100,
                         work=float(_PASSES * size * _KIB),
-                        mnemonic="LDS\\.128" if access == "read" else "STS\\.128",
+                        mnemonic="LDS(\\.U)?\\.128" if access == "read" else "STS\\.128",
                         count=_PASSES * size * _KIB // (_WORD * threads),
                     )
                     for threads, blocks, size in geometries
@@ -141,7 +141,7 @@ def _l2_variant(access: str, *, blocks: int, rows: int, unroll: int) -> Variant:
     )
 
 
-def _l1_tests(opened: Opened) -> Iterator[Test]:
+def _l1_tasks(opened: Opened) -> Iterator[Task]:
     room = int(opened.numbers.get("shared_per_sm_bytes", 96 * _KIB)) + _L1_RESERVE
     rows = max(4, room * 3 // 4 // (1024 * _WORD) // 4 * 4)
     variants = [
@@ -150,7 +150,7 @@ def _l1_tests(opened: Opened) -> Iterator[Test]:
         for fixed in (True, False)
     ]
     for arm in _ARMS:
-        yield Test(
+        yield Task(
             name=f"l1 read {arm}",
             recipe="cache",
             kind="bandwidth",
@@ -163,7 +163,7 @@ def _l1_tests(opened: Opened) -> Iterator[Test]:
         )
 
 
-def _l2_tests(opened: Opened) -> Iterator[Test]:
+def _l2_tasks(opened: Opened) -> Iterator[Task]:
     l2 = int(opened.facts.l2_bytes or 0)
     sms = int(opened.facts.sm_count or 0)
     if not l2 or not sms:
@@ -171,21 +171,21 @@ def _l2_tests(opened: Opened) -> Iterator[Test]:
     for access in ("read", "write", "copy"):
         variants = tuple(_l2_variants(opened, access, l2, sms))
         for arm in _ARMS:
-            yield Test(
+            yield Task(
                 name=f"l2 {access} {arm}",
                 recipe="l2",
                 kind="bandwidth",
                 level="l2",
                 access=access,
                 instruction={"read": "ld.global.cg", "write": "st.global"}.get(
-                    access, "ld.global.cg, st.global"
+                    access, "ld.cg, st.global"
                 ),
                 arm=arm,
                 variants=variants,
-                remark="each SM its own part of the set, so no request can be merged with "
-                "another SM's",
+                remark="each warp its own part of the set, so that no unit before L2 can merge "
+                "requests; for equal times, not equal work",
             )
-    yield Test(
+    yield Task(
         name="l2 halves",
         recipe="partition",
         kind=None,
@@ -223,18 +223,18 @@ def _l2_variants(opened: Opened, access: str, l2: int, sms: int) -> Iterator[Var
                 yield _l2_variant(access, blocks=blocks, rows=fitting, unroll=unroll)
 
 
-def _dram_tests() -> Iterator[Test]:
+def _dram_tasks() -> Iterator[Task]:
     streams = {"read": (1, 0), "write": (0, 1), "copy": (1, 1), "triad": (2, 1)}
     for arm in _ARMS:
         for access, (reads, writes) in streams.items():
-            yield Test(
+            yield Task(
                 name=f"dram {access} {arm}",
                 recipe="stream",
                 kind="bandwidth",
                 level="dram",
                 access=access,
                 instruction={"read": "ld.global", "write": "st.global"}.get(
-                    access, "ld.global, st.global"
+                    access, "ld, st.global"
                 ),
                 arm=arm,
                 variants=tuple(
@@ -251,7 +251,7 @@ def _dram_tests() -> Iterator[Test]:
                 numbers={"streams": reads + writes, "reads": reads, "writes": writes},
                 expected_s=0.25,
             )
-        yield Test(
+        yield Task(
             name=f"dram copy memcpy {arm}",
             recipe="memcpy",
             kind="bandwidth",
@@ -263,7 +263,7 @@ def _dram_tests() -> Iterator[Test]:
         )
 
 
-def _latency_tests(opened: Opened) -> Iterator[Test]:
+def _latency_tasks(opened: Opened) -> Iterator[Task]:
     l2 = int(opened.facts.l2_bytes or 4 * _MIB)
     quarter = 1 << ((l2 // 4).bit_length() - 1)
     for level, entry, operator, size in (
@@ -272,7 +272,7 @@ def _latency_tests(opened: Opened) -> Iterator[Test]:
         ("l2", "chase_global", "cg", quarter),
         ("dram", "chase_global", "cg", min(512 * _MIB, 32 * quarter)),
     ):
-        yield Test(
+        yield Task(
             name=f"{level} latency",
             recipe="latency",
             kind="latency",
@@ -294,11 +294,11 @@ def _latency_tests(opened: Opened) -> Iterator[Test]:
         )
 
 
-def sweep_tests(opened: Opened) -> Iterator[Test]:
+def sweep_tasks(opened: Opened) -> Iterator[Task]:
     """The curve of bandwidth over the size of the working set, with and without L1."""
     blocks = blocks_of(opened, 1024)
     for operator in ("ca", "cg"):
-        yield Test(
+        yield Task(
             name=f"working set {operator}",
             recipe="working set",
             kind=None,
@@ -315,21 +315,21 @@ def sweep_tests(opened: Opened) -> Iterator[Test]:
         )
 
 
-def link_tests(opened: Opened) -> Iterator[Test]:
+def link_tasks(opened: Opened) -> Iterator[Task]:
     """Transfers to the host (unless memory is shared with it) and to a neighbouring GPU."""
     if opened.numbers.get("integrated"):
         return
     generation, width = (
         int(opened.numbers.get(f"pcie_{key}", 0)) for key in ("generation", "width")
     )
-    pcie = f"PCIe {generation}.0 x{width} copy engine" if generation else "host copy engine"
+    pcie = f"PCIe {generation}.0 x{width}" if generation else "host"
     ends = [(pcie, -1.0)]
     if "peer" in opened.numbers:
         name = "NVLink" if "nvlink_byte_per_s" in opened.numbers else "peer over PCIe"
-        ends.append((f"{name} copy engine", opened.numbers["peer"]))
+        ends.append((name, opened.numbers["peer"]))
     for instruction, peer in ends:
         for access in ("read", "write", "copy"):
-            yield Test(
+            yield Task(
                 name=f"link {access} {instruction}",
                 recipe="link",
                 kind="bandwidth",
@@ -340,8 +340,8 @@ def link_tests(opened: Opened) -> Iterator[Test]:
                 numbers={"peer": peer},
                 expected_s=0.7,
                 remark={
-                    "read": "towards this GPU",
-                    "write": "away from this GPU",
-                    "copy": "both directions at once, added up",
+                    "read": "towards this GPU, by a copy engine",
+                    "write": "away from this GPU, by a copy engine",
+                    "copy": "both directions at once, added up, by copy engines",
                 }[access],
             )

@@ -40,14 +40,14 @@ class Settings(msgspec.Struct, frozen=True):
     repeats: int = 20
     sample_s: float = 0.006
     warm_s: float = 0.2
-    patience_s: float = 1.2
+    patience_s: float = 0.7
     curve_repeats: int = 3
 
 
 QUICK = Settings(repeats=5, sample_s=0.002, warm_s=0.03, patience_s=0.2, curve_repeats=2)
 
 
-class Test(msgspec.Struct, frozen=True, kw_only=True):
+class Task(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to measure: a ceiling, or a curve.
 
     Attributes:
@@ -91,7 +91,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """What a child found.
 
     Attributes:
-        values: samples in the unit of the test.
+        values: samples in the unit of the task.
         clocks_hz: mean SM clock of each sample; None where it could not be read.
         evidence: what was checked, and how.
         refusal: why there is no value.
@@ -135,11 +135,11 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the parent asks of a child.
 
     Attributes:
-        do: ``open`` a device, ``build`` a variant, or ``measure`` a test.
+        do: ``open`` a device, ``build`` a variant, or ``measure`` a task.
         device: index of the device (open).
         arch: architecture to compile for; the child appends the feature letter itself.
         variant: what to build.
-        test: what to measure.
+        task: what to measure.
         settings: how long.
     """
 
@@ -147,7 +147,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     device: int = 0
     arch: str = ""
     variant: Variant | None = None
-    test: Test | None = None
+    task: Task | None = None
     settings: Settings = Settings()
 
 

@@ -8,15 +8,13 @@ import msgspec
 from mansard.analysis.theoretical import theoretical
 from mansard.bench import kernels
 from mansard.bench.kernels import Kernel, Variant, flop_of
-from mansard.bench.memory_plan import link_tests, memory_tests, sweep_tests
-from mansard.bench.messages import Opened, Test
+from mansard.bench.memory_plan import link_tasks, memory_tasks, sweep_tasks
+from mansard.bench.messages import Opened, Task
+from mansard.bench.variants import variants
 from mansard.errors import UsageError
 
 ARMS = ("low-toggle", "random")
 STUDIES = ("fp16",)
-
-#: Chips on which a warp-level FP32 accumulate may run at half rate: GeForce parts of these.
-_HALF_RATE = ("7.5", "8.6", "8.9", "12.0", "12.1")
 
 #: The product of a library: type, path, and the instruction as it is shown.
 _PRODUCTS = (
@@ -59,8 +57,8 @@ class Choice(msgspec.Struct, frozen=True):
     study: str | None = None
 
 
-def make_plan(opened: Opened, choice: Choice) -> tuple[Test, ...]:
-    """The tests for a device, in the order in which they run.
+def make_plan(opened: Opened, choice: Choice) -> tuple[Task, ...]:
+    """The tasks for a device, in the order in which they run.
 
     Memory comes first: compute ceilings are compared with its ridges.
 
@@ -70,20 +68,20 @@ def make_plan(opened: Opened, choice: Choice) -> tuple[Test, ...]:
     if choice.study is not None:
         if choice.study not in STUDIES:
             raise UsageError(f"no study '{choice.study}': there is {', '.join(STUDIES)}")
-        tests = [*_half_tests(opened), *_fp16_roofs(opened)]
+        tasks = [*_half_tasks(), *_fp16_roofs(opened)]
     else:
-        tests = [*memory_tests(opened), *_compute_tests(opened, everything=choice.everything)]
-        tests += _library_tests(opened, choice)
+        tasks = [*memory_tasks(opened), *_compute_tasks(opened, everything=choice.everything)]
+        tasks += _library_tasks(opened, choice)
         if choice.everything:
-            tests += _wmma_product(opened)
+            tasks += _wmma_product(opened)
         if not choice.quick:
-            tests += [*sweep_tests(opened), *_intensity_tests(opened)]
-        tests += link_tests(opened)
+            tasks += [*sweep_tasks(opened), *_intensity_tasks(opened)]
+        tasks += link_tasks(opened)
     if not choice.only:
-        return tuple(tests)
-    chosen = tuple(test for test in tests if any(matches(test.name, p) for p in choice.only))
+        return tuple(tasks)
+    chosen = tuple(task for task in tasks if any(matches(task.name, p) for p in choice.only))
     if not chosen:
-        known = "\n  ".join(test.name for test in tests)
+        known = "\n  ".join(task.name for task in tasks)
         raise UsageError(f"--only matches none of the ceilings of this GPU:\n  {known}")
     return chosen
 
@@ -96,22 +94,17 @@ def matches(name: str, pattern: str) -> bool:
     return pattern in name
 
 
-def _compute_tests(opened: Opened, *, everything: bool) -> Iterator[Test]:
+def _compute_tasks(opened: Opened, *, everything: bool) -> Iterator[Task]:
     # All of one arm, then all of the other: after random data at the power limit the clock needs
     # a second to come back, and would be too low for the arm that should run at its highest.
     for arm in ARMS:
         for kernel in kernels.kernels():
             if kernel.runs_on(opened.capability) and (everything or not kernel.extra):
-                yield _compute_test(opened, kernel, arm)
+                yield _compute_task(kernel, arm)
 
 
-def _compute_test(opened: Opened, kernel: Kernel, arm: str) -> Test:
-    half = (
-        kernel.path.startswith("tensor")
-        and kernel.accumulator == "fp32"
-        and opened.facts.compute_capability in _HALF_RATE
-    )
-    return Test(
+def _compute_task(kernel: Kernel, arm: str) -> Task:
+    return Task(
         name=f"{kernel.path} {kernel.instruction} {arm}",
         recipe="compute",
         kind="compute",
@@ -119,18 +112,15 @@ def _compute_test(opened: Opened, kernel: Kernel, arm: str) -> Test:
         path=kernel.path,
         instruction=kernel.instruction,
         arm="random" if arm == "random" else "low-toggle",
-        variants=kernels.variants(kernel),
+        variants=variants(kernel),
         operand=kernel.operand,
         accumulator=kernel.accumulator,
         shape=kernel.shape,
         expected_s=0.35 if arm == "random" else 0.3,
-        remark="GeForce parts accumulate in FP32 at half of the rate of the limit"
-        if half
-        else None,
     )
 
 
-def _library_tests(opened: Opened, choice: Choice) -> Iterator[Test]:
+def _library_tasks(opened: Opened, choice: Choice) -> Iterator[Task]:
     machine = theoretical(opened.facts)
     for operand, path in _PRODUCTS:
         roof = machine.compute(path) if machine is not None else None
@@ -140,7 +130,7 @@ def _library_tests(opened: Opened, choice: Choice) -> Iterator[Test]:
             continue
         wanted = _MORE_SIZES if choice.everything else _SIZES[:1] if choice.quick else _SIZES
         sizes = [n for n in wanted if 2 * n**3 / roof.value <= _MOST_PRODUCT_S] or [1024]
-        yield Test(
+        yield Task(
             name=f"{path} library",
             recipe="gemm",
             kind="compute",
@@ -155,7 +145,7 @@ def _library_tests(opened: Opened, choice: Choice) -> Iterator[Test]:
         )
 
 
-def _half_tests(_: Opened) -> Iterator[Test]:
+def _half_tasks() -> Iterator[Task]:
     meaning = {
         1: "scalar half",
         2: "half2, multiply and add apart",
@@ -164,7 +154,7 @@ def _half_tests(_: Opened) -> Iterator[Test]:
     }
     for version, text in meaning.items():
         macros = (("PAIRS", "512"), ("VERSION", str(version)))
-        yield Test(
+        yield Task(
             name=f"vector fp16 v{version}",
             recipe="half",
             kind="compute",
@@ -179,15 +169,15 @@ def _half_tests(_: Opened) -> Iterator[Test]:
         )
 
 
-def _fp16_roofs(opened: Opened) -> Iterator[Test]:
+def _fp16_roofs(opened: Opened) -> Iterator[Task]:
     for kernel in kernels.kernels():
         if kernel.path == "vector fp16" and kernel.runs_on(opened.capability):
-            yield _compute_test(opened, kernel, "random")
+            yield _compute_task(kernel, "random")
 
 
-def _wmma_product(opened: Opened) -> Iterator[Test]:
+def _wmma_product(opened: Opened) -> Iterator[Task]:
     if opened.capability >= (7, 0):
-        yield Test(
+        yield Task(
             name="tensor fp16 wmma product",
             recipe="wmma product",
             kind="compute",
@@ -210,7 +200,7 @@ def _wmma_product(opened: Opened) -> Iterator[Test]:
         )
 
 
-def _intensity_tests(opened: Opened) -> Iterator[Test]:
+def _intensity_tasks(opened: Opened) -> Iterator[Task]:
     l2 = float(opened.facts.l2_bytes or 0)
     for level, size in (("l2", 0.4 * l2), ("dram", float(_INTENSITY_BYTES))):
         if not size:
@@ -222,14 +212,14 @@ def _intensity_tests(opened: Opened) -> Iterator[Test]:
                 "STATEMENT": f'"{statement}"',
             }
             instruction = statement.split()[0]
-            yield _intensity_test(
+            yield _intensity_task(
                 "intensity.cu", macros, powers, flop, path, operand, instruction, level, size
             )
         if opened.capability >= (8, 0):
             kernel = next(k for k in kernels.kernels() if k.path == "tensor bf16")
             ptx = kernels.mma_ptx(kernel)
             # A warp shares an instruction; the point counts FLOP of one thread's 64 bytes.
-            yield _intensity_test(
+            yield _intensity_task(
                 "intensity_mma.cu",
                 {"PTX": f'"{ptx}"'},
                 _MMA_POINTS,
@@ -242,7 +232,7 @@ def _intensity_tests(opened: Opened) -> Iterator[Test]:
             )
 
 
-def _intensity_test(  # noqa: PLR0917  (one row of a table)
+def _intensity_task(  # noqa: PLR0917  (one row of a table)
     source: str,
     macros: dict[str, str],
     powers: range,
@@ -252,10 +242,10 @@ def _intensity_test(  # noqa: PLR0917  (one row of a table)
     instruction: str,
     level: str,
     size: float,
-) -> Test:
+) -> Task:
     points = " ".join(f"POINT({1 << power})" for power in powers)
     defines = tuple(sorted({**macros, "THREADS": "512", "POINTS": points}.items()))
-    return Test(
+    return Task(
         name=f"intensity {path} {level}",
         recipe="intensity",
         kind=None,

@@ -1,11 +1,13 @@
 """From samples to a ceiling: medians, limits, and the rules by which a ceiling is refused."""
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from mansard.bench.limits import limit_of
-from mansard.bench.messages import Opened, Outcome, Test
+from mansard.bench.messages import Opened, Outcome, Task
 from mansard.bench.samples import Summary
 from mansard.model.machine import Ceiling
 
@@ -18,32 +20,32 @@ _UNSTEADY = 0.02
 _DIGITS = 6
 
 
-def ceiling_of(test: Test, outcome: Outcome, opened: Opened, known: Iterable[Ceiling]) -> Ceiling:
-    """The ceiling that a test's outcome makes; refused, with the reason, where it must not stand.
+def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Ceiling]) -> Ceiling:
+    """The ceiling that a task's outcome makes; refused, with the reason, where it must not stand.
 
     Args:
-        test: what was measured.
+        task: what was measured.
         outcome: what was found.
         opened: the device.
         known: ceilings measured before; the ridges of a compute ceiling come from them.
     """
     if outcome.refusal or not outcome.values:
-        return refused(test, outcome.refusal or "there are no samples", outcome.evidence)
+        return refused(task, outcome.refusal or "there are no samples", outcome.evidence)
     summary = Summary(outcome.values)
     clocks = [clock for clock in outcome.clocks_hz if clock is not None]
     clock = _clock_at_median(outcome)
-    limit = limit_of(test, opened.facts, opened.numbers, clock)
+    limit = limit_of(task, opened.facts, opened.numbers, clock)
     share = summary.median / limit.value if limit is not None else None
     evidence = {
         **outcome.evidence,
-        "best": min(outcome.values) if test.unit == "s" else summary.best,
+        "best": min(outcome.values) if task.unit == "s" else summary.best,
         "spread": _round(summary.spread),
     }
     if clocks:
         evidence["sm_clock_range_hz"] = [min(clocks), max(clocks)]
     if limit is not None:
         evidence["limit_source"] = limit.source
-    at_most = limit_of(test, opened.facts, opened.numbers, opened.facts.sm_clock_max_hz)
+    at_most = limit_of(task, opened.facts, opened.numbers, opened.facts.sm_clock_max_hz)
     if at_most is not None and limit is not None and at_most.value != limit.value:
         evidence["limit_at_maximum_clock"] = at_most.value
         evidence["share_at_maximum_clock"] = _round(summary.median / at_most.value)
@@ -53,51 +55,60 @@ def ceiling_of(test: Test, outcome: Outcome, opened: Opened, known: Iterable[Cei
             f"{100 * share:.1f} % of the limit at the clock it ran at: "
             "the measurement or the limit is wrong"
         )
-    elif test.recipe == "compute":
+    elif task.recipe == "compute":
         ridges = _ridges(summary.median, known)
         problem = _below_ridge(outcome.evidence, ridges)
         evidence.update(_intensity(outcome.evidence, ridges))
     if problem:
-        return refused(test, problem, evidence)
+        return refused(task, problem, evidence)
     return Ceiling(
-        kind=_kind(test),
+        kind=_kind(task),
         value=summary.median,
-        unit=test.unit,
-        path=test.path,
-        instruction=test.instruction,
-        level=test.level,
-        access=test.access,
-        arm=test.arm,
+        unit=task.unit,
+        path=task.path,
+        instruction=task.instruction,
+        level=task.level,
+        access=task.access,
+        arm=task.arm,
         sm_clock_hz=clock,
         limit_at_clock=limit.value if limit is not None else None,
         share_of_limit=share,
         samples=outcome.values,
         evidence=evidence,
-        reason=_remarks(test, outcome, summary, clocks),
+        reason=_remarks(task, outcome, summary, clocks),
     )
 
 
-def refused(test: Test, reason: str, evidence: dict[str, Any] | None = None) -> Ceiling:
+def with_counter_peak(ceiling: Ceiling, peaks: Mapping[str, float]) -> Ceiling:
+    """The ceiling with the peak that the chip's own counters state for its path or level."""
+    peak = peaks.get(ceiling.path or ceiling.level or "")
+    if peak is None or ceiling.value is None:
+        return ceiling
+    beside = {"counter_peak": peak, "share_of_counter_peak": _round(ceiling.value / peak)}
+    return msgspec.structs.replace(ceiling, evidence={**ceiling.evidence, **beside})
+
+
+def refused(task: Task, reason: str, evidence: dict[str, Any] | None = None) -> Ceiling:
     """A ceiling that is shown with its reason and never drawn."""
     return Ceiling(
-        kind=_kind(test),
+        kind=_kind(task),
         value=None,
-        unit=test.unit,
+        unit=task.unit,
         status="refused",
-        path=test.path,
-        instruction=test.instruction,
-        level=test.level,
-        access=test.access,
-        arm=test.arm,
+        path=task.path,
+        instruction=task.instruction,
+        level=task.level,
+        access=task.access,
+        arm=task.arm,
         evidence=evidence or {},
         reason=reason,
     )
 
 
-def _kind(test: Test) -> Any:
-    if test.kind is None:
-        raise ValueError(f"{test.name} makes no ceiling")
-    return test.kind
+def _kind(task: Task) -> Any:
+    if task.kind is None:
+        raise ValueError(f"{task.name} makes no ceiling")
+    return task.kind
 
 
 def _clock_at_median(outcome: Outcome) -> float | None:
@@ -156,14 +167,14 @@ def _below_ridge(evidence: dict[str, Any], ridges: dict[str, float]) -> str | No
     return None
 
 
-def _remarks(test: Test, outcome: Outcome, summary: Summary, clocks: list[float]) -> str | None:
+def _remarks(task: Task, outcome: Outcome, summary: Summary, clocks: list[float]) -> str | None:
     """What a reader of the number must know."""
-    remarks = [text for text in (test.remark, outcome.remark) if text]
+    remarks = [text for text in (task.remark, outcome.remark) if text]
     held = outcome.evidence.get("clock_held_by") or []
     alarms = [name for name in held if "slowdown" in name or "brake" in name]
     if alarms:
         remarks.append(f"the clock was held down by {', '.join(alarms)}")
-    elif "power cap" in held and test.kind == "compute":
+    elif "power cap" in held and task.kind == "compute":
         remarks.append("held by the power limit")
     if summary.spread > _UNSTEADY:
         remarks.append(f"unsteady: samples spread by {100 * summary.spread:.1f} %")

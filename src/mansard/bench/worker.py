@@ -65,7 +65,7 @@ class Worker:
         with contextlib.suppress(OSError):
             process.kill()
         process.wait()
-        for pipe in (process.stdin, process.stdout):
+        for pipe in (process.stdin, process.stdout, self._said):
             if pipe is not None:
                 with contextlib.suppress(OSError):
                     pipe.close()

@@ -29,6 +29,15 @@ def kernels_csv(analysis: Analysis, by: str = "kernel") -> str:
     Raises:
         UsageError: ``by`` is not one of ROWS.
     """
+    return _table(*group_table(analysis, by))
+
+
+def group_table(analysis: Analysis, by: str = "kernel") -> tuple[list[str], list[list[Cell]]]:
+    """Return the header and the rows of ``kernels_csv`` as values, None for unknown.
+
+    Raises:
+        UsageError: ``by`` is not one of ROWS.
+    """
     groups = groups_of(analysis, by)
     levels = level_names([analysis.totals, *groups])
     paths = list(dict.fromkeys(path for group in groups for path in group.flop_by_path))
@@ -59,7 +68,7 @@ def kernels_csv(analysis: Analysis, by: str = "kernel") -> str:
         "launches_above_roof",
         "untimed_launches",
     ]
-    rows = []
+    rows: list[list[Cell]] = []
     for place, group in enumerate(groups, start=1):
         extra = (group.short_name, group.family, group.shapes) if isinstance(group, Kernel) else ()
         rows.append(
@@ -89,7 +98,7 @@ def kernels_csv(analysis: Analysis, by: str = "kernel") -> str:
                 group.untimed_launches,
             ]
         )
-    return _table(header, rows)
+    return header, rows
 
 
 def roofs_csv(analysis: Analysis) -> str:

@@ -4,8 +4,12 @@ from typing import Annotated
 
 import typer
 
+from mansard.cli.bench import bench
 from mansard.cli.demo import demo
+from mansard.cli.doctor import doctor
 from mansard.cli.import_ import import_
+from mansard.cli.machines import machines
+from mansard.cli.profile import CONTEXT, ProfileCommand, profile
 from mansard.cli.report import report
 from mansard.version import __version__
 
@@ -39,4 +43,8 @@ def _root(
 
 app.command("report")(report)
 app.command("import")(import_)
+app.command("bench")(bench)
+app.command("machines")(machines)
+app.command("profile", cls=ProfileCommand, context_settings=CONTEXT)(profile)
+app.command("doctor")(doctor)
 app.command("demo")(demo)

@@ -18,12 +18,11 @@ _CPU_PARTS = ("vector fp64", "vector fp32", "l1 read", "l2 read", "l3 read", "dr
 
 _NEXT = """\
 What to do next
-  mansard report mansard-demo/h200-zoo.parquet --by family
-                                   the same run, seen otherwise
-  mansard report YOUR.ncu-rep      a report or CSV of Nsight Compute that you have
-  mansard bench -o machine.json    the roofs of your own GPU or CPU
-  mansard profile -o run.parquet train.py
-                                   what your training step does on the GPU
+  open {folder}/h200-zoo.html in a browser     the same report, to explore
+  mansard report {folder}/h200-zoo.parquet --by family
+  mansard report YOUR.ncu-rep                  what you have from Nsight Compute
+  mansard bench -o machine.json                the roofs of your own GPU or CPU
+  mansard profile -o run.parquet train.py      your own training step, on a GPU
 """
 
 
@@ -70,7 +69,7 @@ def demo(
     console.rule("written", characters="-")
     for path in written:
         console.print(f"  {path}", markup=False)
-    console.print(f"\n{_NEXT}", markup=False)
+    console.print("\n" + _NEXT.format(folder=folder), markup=False)
     console.print(f"done in {time.perf_counter() - began:.1f} s", markup=False)
 
 

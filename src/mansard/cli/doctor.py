@@ -1,8 +1,11 @@
 """``mansard doctor``: why it does not work here, and what to do."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from mansard.doctor import Finding
 
 
 def doctor(
@@ -26,7 +29,7 @@ def doctor(
         raise typer.Exit(PARTIAL)
 
 
-def _print(findings: "tuple[object, ...]") -> None:
+def _print(findings: "tuple[Finding, ...]") -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -37,13 +40,7 @@ def _print(findings: "tuple[object, ...]") -> None:
     table.add_column("what", no_wrap=True)
     table.add_column("found")
     for finding in findings:
-        table.add_row(
-            marks[finding.state],  # type: ignore[attr-defined]
-            finding.what,  # type: ignore[attr-defined]
-            Text(
-                finding.found  # type: ignore[attr-defined]
-                + (f"\n-> {finding.remedy}" if finding.remedy else "")  # type: ignore[attr-defined]
-            ),
-        )
-    console = Console(highlight=False)
-    console.print(table)
+        # Text, not markup: brackets in names and paths are no formatting.
+        told = Text(finding.found + (f"\n-> {finding.remedy}" if finding.remedy else ""))
+        table.add_row(marks[finding.state], Text(finding.what), told)
+    Console(highlight=False).print(table)

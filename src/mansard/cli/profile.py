@@ -3,11 +3,19 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from mansard.cli import PARTIAL
+
+
+class Collector(StrEnum):
+    """What counts."""
+
+    CUPTI = "cupti"
+    NCU = "ncu"
 
 
 class CollectLevel(StrEnum):
@@ -38,6 +46,22 @@ class Then(StrEnum):
 CONTEXT = {"allow_interspersed_args": False}
 
 
+class ProfileCommand(TyperCommand):
+    """The command; with ``--with ncu`` before the program, the one of that collector."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """Read the arguments as the collector that they choose does."""
+        if any(argument.startswith("--with") for argument in args):
+            from mansard.cli.profile_ncu import takes_over
+
+            other = takes_over(args, self.params)
+            if other is not None:
+                return other.make_context(info_name, args, parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+
 def profile(
     command: Annotated[
         list[str],
@@ -49,6 +73,14 @@ def profile(
         Path,
         typer.Option("--output", "-o", help="Run file to write; a folder in a parallel job."),
     ] = Path("run.parquet"),
+    with_: Annotated[  # noqa: ARG001  (ncu is another command: see ProfileCommand)
+        Collector,
+        typer.Option(
+            "--with",
+            help="cupti: inside a Python program. ncu: any program; its options are in "
+            "'mansard profile --with ncu --help'.",
+        ),
+    ] = Collector.CUPTI,
     module: Annotated[
         bool, typer.Option("--module", "-m", help="PROGRAM is a module, as in python -m.")
     ] = False,

@@ -185,14 +185,14 @@ class CuptiInstruments:
         counting.released = self._open.remove
         try:
             for device, most in most_ranges.items():
+                host = counting.add_host(
+                    device, CounterHost(self._cupti, self.chip(device), counters)
+                )
                 with self._driver.context(device) as context:
-                    counting.add(
-                        device,
-                        RangeProfiler(self._cupti, context),
-                        CounterHost(self._cupti, self.chip(device), counters),
-                        context,
+                    profiler = counting.add_profiler(
+                        device, RangeProfiler(self._cupti, context), context
                     )
-                    counting.configure(device, mode, most)
+                    profiler.configure(host, mode=mode, most_ranges=most)
         except BaseException:
             counting.close()
             raise
@@ -211,14 +211,15 @@ class _CuptiCounting:
         self._segment: int | None = None
         self.released: Callable[[_CuptiCounting], None] = _ignore
 
-    def add(self, device: int, profiler: RangeProfiler, host: CounterHost, context: int) -> None:
-        """Take over a profiler and its counters."""
-        self._profilers[device], self._hosts[device] = profiler, host
-        self._contexts[context] = device
+    def add_host(self, device: int, host: CounterHost) -> CounterHost:
+        """Take over the counters of a GPU."""
+        self._hosts[device] = host
+        return host
 
-    def configure(self, device: int, mode: RangeMode, most_ranges: int) -> None:
-        """Choose what a range is."""
-        self._profilers[device].configure(self._hosts[device], mode=mode, most_ranges=most_ranges)
+    def add_profiler(self, device: int, profiler: RangeProfiler, context: int) -> RangeProfiler:
+        """Take over the profiler of a GPU."""
+        self._profilers[device], self._contexts[context] = profiler, device
+        return profiler
 
     def start(self) -> None:
         """Begin a pass."""

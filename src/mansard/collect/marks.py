@@ -23,26 +23,24 @@ class MarkRecorder:
 
     Args:
         clock: gives ns on the clock of the trace.
-        entered: called with the name of each range that opens while no other is open.
-        left: called when the last open range closes.
+        changed: called when a range opens while no other is open, and when the last one closes.
     """
 
     def __init__(
         self,
         clock: Callable[[], int],
         *,
-        entered: Callable[[str], None] | None = None,
-        left: Callable[[], None] | None = None,
+        changed: Callable[[], None] | None = None,
     ) -> None:
-        self._clock, self._entered, self._left = clock, entered, left
+        self._clock, self._changed = clock, changed
         self._open: dict[int, tuple[str, int]] = {}
         self._closed: list[Range] = []
         self._next = 0
 
     def begin(self, name: str) -> int:
         """Open a range, and give the token that closes it."""
-        if not self._open and self._entered is not None:
-            self._entered(name)
+        if not self._open and self._changed is not None:
+            self._changed()
         self._next += 1
         self._open[self._next] = (name, self._clock())
         return self._next
@@ -53,8 +51,8 @@ class MarkRecorder:
         if opened is None:
             return
         self._closed.append(Range(opened[0], opened[1], self._clock()))
-        if not self._open and self._left is not None:
-            self._left()
+        if not self._open and self._changed is not None:
+            self._changed()
 
     def take(self) -> tuple[Range, ...]:
         """All ranges so far, those still open ended now; the recorder starts anew."""
@@ -116,13 +114,3 @@ def names_at(ranges: Sequence[Range], times_ns: Sequence[int | None]) -> list[tu
         open_now = [each for each in open_now if each.end_ns > time]
         found[place] = tuple(each.name for each in open_now)
     return found
-
-
-def outermost(ranges: Sequence[Range]) -> tuple[Range, ...]:
-    """The ranges that are in no other, in order; one that only overlaps is cut at the start."""
-    kept: list[Range] = []
-    for each in sorted(ranges, key=lambda one: (one.start_ns, -one.end_ns)):
-        begin = max(each.start_ns, kept[-1].end_ns) if kept else each.start_ns
-        if each.end_ns > begin:
-            kept.append(Range(each.name, begin, each.end_ns))
-    return tuple(kept)

@@ -136,8 +136,7 @@ def run_script(command: Sequence[str]) -> None:
     script = Path(command[0])
     if not script.is_file():
         raise InputError(f"there is no script {script}")
-    with _arguments(command):
-        sys.path[0] = str(script.resolve().parent)
+    with _arguments(command, script.resolve().parent):
         runpy.run_path(str(script), run_name="__main__")
 
 
@@ -145,19 +144,20 @@ def run_module(command: Sequence[str]) -> None:
     """Run a module as ``python -m MODULE ARGS`` would."""
     if importlib.util.find_spec(command[0].split(".", maxsplit=1)[0]) is None:
         raise InputError(f"there is no module {command[0]}")
-    with _arguments(command):
-        sys.path[0] = str(Path.cwd())
+    with _arguments(command, Path.cwd()):
         runpy.run_module(command[0], run_name="__main__", alter_sys=True)
 
 
 @contextlib.contextmanager
-def _arguments(command: Sequence[str]) -> Iterator[None]:
-    before, first = sys.argv, sys.path[0]
+def _arguments(command: Sequence[str], folder: Path) -> Iterator[None]:
+    """Let the program see its own arguments, and find what lies in its folder."""
+    arguments, path = sys.argv, list(sys.path)
     sys.argv = list(command)
+    sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        sys.argv, sys.path[0] = before, first
+        sys.argv, sys.path[:] = arguments, path
 
 
 def prepare_environment(level: Level, say: Callable[[str], None]) -> None:

@@ -16,6 +16,7 @@ from mansard.collect.rows import NS_PER_S, RowContext, rows
 from mansard.counters.apply import apply
 from mansard.counters.formula import Formula
 from mansard.counters.table import CounterTable
+from mansard.errors import OutputError
 from mansard.model.capture import CAPTURE_COLUMNS, Capture
 from mansard.model.columns import COUNTER_PREFIX, WORK_COLUMNS
 from mansard.model.device import DeviceFacts
@@ -88,7 +89,10 @@ def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
         notices=tuple(notices),
         extra=_extra(recording, steps),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
     with engine.connect() as connection:
         _load(connection, steps, context, counters)
         capture = Capture(_TABLE, counters, provenance)

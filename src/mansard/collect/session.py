@@ -158,8 +158,7 @@ class Profile:
             self._fail(error)
             self._finish()
         except Exception as error:  # noqa: BLE001  (a fault of ours must not end the program)
-            traceback.print_exc()
-            self._fail(CollectError(f"a fault in Mansard ended the collection: {error!r}"))
+            self._fault(error)
             self._finish()
 
     def _finish(self) -> None:
@@ -173,6 +172,11 @@ class Profile:
             self._instruments.close()
         except MansardError as error:
             self._fail(error)
+
+    def _fault(self, error: Exception) -> None:
+        """Show a fault of Mansard whole, and go on as after any failure."""
+        traceback.print_exception(error)
+        self._fail(CollectError(f"a fault in Mansard ended the collection: {error!r}"))
 
     def _fail(self, error: MansardError) -> None:
         if self.failure is None:
@@ -203,6 +207,9 @@ class Profile:
             self.run = write_recording(recording, origin, self._path)
         except MansardError as error:
             self._fail(error)
+            return
+        except Exception as error:  # noqa: BLE001  (as in _advance)
+            self._fault(error)
             return
         spent = time.perf_counter() - self._started
         state = "" if finished and recording.steps else ", incomplete"

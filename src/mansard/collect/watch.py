@@ -40,7 +40,7 @@ class Watch:
         self.on_split: Callable[[], None] | None = None
         self._events: list[TorchEvent] = []
         self._splits: list[int] = []
-        self._recorder = MarkRecorder(clock, entered=lambda _: self._split(), left=self._split)
+        self._recorder = MarkRecorder(clock, changed=self._split)
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:

@@ -15,6 +15,9 @@ COMPARISON_FORMAT = "mansard-comparison/1"
 #: repeats differ as much. ``noise unknown``: too few repeats to say. ``unknown``: a value is.
 Verdict = Literal["changed", "same", "within noise", "noise unknown", "unknown"]
 
+#: Where the noise comes from; empty where it is not known.
+RepeatsOf = Literal["steps and ranks", "launches", ""]
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -36,7 +39,7 @@ class Change:
     a: float | None
     b: float | None
     noise: float | None = None
-    repeats: Literal["steps and ranks", "launches", ""] = ""
+    repeats: RepeatsOf = ""
     repeats_a: int = 0
     repeats_b: int = 0
     verdict: Verdict = "unknown"
@@ -57,6 +60,7 @@ class Difference:
 
     Attributes:
         key: name, that of the first run where it has one.
+        short_name: of kernels; None for other rows.
         family: of kernels; None for other rows.
         matched_by: ``name``, ``short name``, ``family and shape``, ``only a`` or ``only b``.
         names_a: keys of what was taken together in the first run.
@@ -65,6 +69,7 @@ class Difference:
     """
 
     key: str | None
+    short_name: str | None = None
     family: str | None = None
     matched_by: str = "name"
     names_a: tuple[str | None, ...] = ()

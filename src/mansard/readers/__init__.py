@@ -29,6 +29,8 @@ __all__ = ["ImportOptions", "import_files", "open"]
 #: A folder may hold this many files before we ask for a narrower choice.
 MAX_FILES = 100_000
 
+_RUN_SUFFIX = ".parquet"
+
 
 class _Scratch:
     """A temporary folder that goes when nobody needs it any more, also when reading failed."""
@@ -58,8 +60,11 @@ def open(  # noqa: A001  (the public name is mansard.open)
         raise InputError("no input: give a run, a report, a CSV file or a folder")
     scratch = _Scratch()
     files = _expand(sources, scratch.path)
-    if all(kind is FileKind.RUN for _, kind in files):
+    kinds = {kind for _, kind in files}
+    if kinds == {FileKind.RUN}:
         return _joined([open_run(Path(source)) for source in sources])
+    if FileKind.RUN in kinds and kinds <= {FileKind.RUN, FileKind.OTHER, FileKind.MACHINE}:
+        return _beside_others(sources, files)
     label = "standard input" if str(sources[0]) == "-" else Path(sources[0]).name
     run = _import(files, scratch.path / "run.parquet", options)
     return dataclasses.replace(run, label=label, owner=scratch)
@@ -93,6 +98,22 @@ def _import(
             raise InputError(notices[0].message if notices else "nothing to import")
         provenance = assemble(captures, connection, output, options=options, notices=notices)
     return Run((output,), (provenance,), (), output.name)
+
+
+def _beside_others(
+    sources: Sequence[Path | str], files: Sequence[tuple[Path, FileKind]]
+) -> Run:
+    """Runs in folders that hold other files too, which are named and left out."""
+    given = {Path(source) for source in sources}
+    notices = []
+    for path, kind in files:
+        if kind is FileKind.RUN or path.suffix == _RUN_SUFFIX:
+            continue  # what claims to be a run and is none, open_run names
+        if path in given:
+            raise FormatError(_not_ours(path, kind))
+        notices.append(Notice("file-skipped", f"left out: {_not_ours(path, kind)}"))
+    run = _joined([open_run(Path(source)) for source in sources])
+    return dataclasses.replace(run, notices=(*run.notices, *notices))
 
 
 def _joined(runs: Sequence[Run]) -> Run:

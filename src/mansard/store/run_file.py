@@ -29,6 +29,8 @@ METADATA_KEY = "mansard"
 
 _MAGIC = b"PAR1"
 _FORMAT_NAME, _FORMAT_VERSION = RUN_FORMAT.split("/")
+_RANK_FILE = re.compile(r"rank(\d{1,9})\.parquet")
+_MOST_RANKS = 1_000_000
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -132,12 +134,32 @@ def open_run(path: Path) -> Run:
                 notices.append(Notice("unreadable-file", f"left out: {error}", partial=True))
     if not readable:
         raise FormatError(f"no file in {path} is a run; the first: {notices[0].message}")
+    notices += _missing_ranks(path, files)
     return Run(
         files=tuple(file for file, _ in readable),
         provenance=tuple(provenance for _, provenance in readable),
         notices=tuple(notices),
         label=path.resolve().name,
     )
+
+
+def _missing_ranks(folder: Path, files: list[Path]) -> list[Notice]:
+    """Tell of gaps in rank0.parquet, rank1.parquet, ..., as the collector names the files."""
+    found = [_RANK_FILE.fullmatch(file.name) for file in files]
+    ranks = {int(name[1]) for name in found if name}
+    if None in found or len(ranks) < 2 or max(ranks) >= _MOST_RANKS:
+        return []
+    missing = sorted(set(range(max(ranks))) - ranks)
+    if not missing:
+        return []
+    named = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+    return [
+        Notice(
+            "rank-missing",
+            f"{folder} has no file of {len(missing)} of {max(ranks) + 1} ranks: {named}",
+            partial=True,
+        )
+    ]
 
 
 def _read(connection: "DuckDBPyConnection", path: Path) -> Provenance:

@@ -9,24 +9,17 @@ import sys
 
 from mansard.collect.cupti import activity, records
 
-stub = None
-
 
 def start_driver():
-    global stub
-    path = os.environ.get("CUDA_INJECTION64_PATH")
-    if path is None:
-        return
-    injected = ctypes.CDLL(path)
+    injected = ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"])
     assert injected.InitializeInjection() == 1
     assert injected.InitializeInjection() == 1  # called again: nothing more happens
-    stub = ctypes.CDLL(os.environ["MANSARD_TRACE_CUPTI"])
 
 
 def add(layout, kind, **fields):
-    if stub is None:
-        return
     record = layout(kind=kind, **fields)
+    # The library is loaded already: this is the same one.
+    stub = ctypes.CDLL(os.environ["MANSARD_TRACE_CUPTI"])
     stub.stub_add(ctypes.byref(record), ctypes.c_size_t(ctypes.sizeof(record)))
 
 
@@ -57,8 +50,24 @@ def kernel(number, name, start, end, *, grid=4, block=128, shared=0, graph=0):
 
 
 def mark(number, name, begin, end, domain=None):
-    add(records.MarkerRecord, activity.MARKER, flags=2, timestamp=begin, id=number, name=name, domain=domain)
-    add(records.MarkerRecord, activity.MARKER, flags=4, timestamp=end, id=number, name=None, domain=domain)
+    add(
+        records.MarkerRecord,
+        activity.MARKER,
+        flags=2,
+        timestamp=begin,
+        id=number,
+        name=name,
+        domain=domain,
+    )
+    add(
+        records.MarkerRecord,
+        activity.MARKER,
+        flags=4,
+        timestamp=end,
+        id=number,
+        name=None,
+        domain=domain,
+    )
 
 
 def main():

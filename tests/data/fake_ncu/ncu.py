@@ -61,11 +61,12 @@ def answer(arguments):
 
 class Log:
     def __init__(self, path):
-        self.file = Path(path).open("w")
+        self.path = Path(path)
+        self.path.write_text("")
 
     def say(self, text, end="\n"):
-        self.file.write(text + end)
-        self.file.flush()
+        with self.path.open("a") as file:
+            file.write(text + end)
 
 
 def profile(log, name, number, pause=0.0):
@@ -103,7 +104,9 @@ def main():
     if "FAKE_NCU_SEEN" in os.environ:
         Path(os.environ["FAKE_NCU_SEEN"]).write_text("\0".join(sys.argv[1:]))
     log = Log(options["--log-file"])
-    log.say("==WARNING== Note: Running with uncontrolled GPU caches. Profiling results may be inconsistent.")
+    log.say(
+        "==WARNING== Note: Running with uncontrolled GPU caches. Profiling results may be inconsistent."
+    )
     stop = []
     signal.signal(signal.SIGINT, lambda number, frame: stop.append(number))
     child = subprocess.Popen(program)
@@ -125,7 +128,7 @@ def main():
         )
     if MODE == "slow":
         number = 0
-        while not stop:
+        while not stop and number < 400:
             profile(log, "kernel", number, 0.05)
             number += 1
         log.say('==PROF== Profiling "kernel" - 99: 0%..==PROF== Received signal')
@@ -140,7 +143,7 @@ def main():
     for number, name in enumerate(counted):
         profile(log, name, number)
     if MODE == "crash":
-        write_report(options, 0.5)
+        write_report(options, float(os.environ.get("FAKE_NCU_PART", "0.5")))
         os.kill(os.getpid(), signal.SIGSEGV)
     log.say(f"==PROF== Disconnected from process {child.pid}")
     if MODE == "disk-full":

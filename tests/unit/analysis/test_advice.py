@@ -4,24 +4,29 @@ The roofs (conftest): fp32 1 TFLOP/s, fp64 0.5, tensor fp16 10; L1 100, L2 40, D
 """
 
 import dataclasses
+import re
+from pathlib import Path
 
 import msgspec
 import pytest
 
-from mansard.analysis import analyze
+from mansard.analysis import advice, analyze
 from mansard.analysis.advice import advise
+from mansard.analysis.advice_launches import MOVEMENTS
 from mansard.model.analysis import Kernel
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling
 from mansard.model.provenance import Provenance
 
+PAGE = Path(__file__).parents[3] / "docs" / "advice.md"
+
 
 def rules(analysis):
-    return [advice.rule for advice in advise(analysis)]
+    return [found.rule for found in advise(analysis)]
 
 
 def given(analysis, rule):
-    (found,) = [advice for advice in advise(analysis) if advice.rule == rule]
+    (found,) = [one for one in advise(analysis) if one.rule == rule]
     return found
 
 
@@ -530,3 +535,19 @@ class TestOrder:
         (found,) = advise(analyze(make_run(cast), machine))
         assert len(found.sentence) < 600
         assert found.kernels == (name,)
+
+
+def test_every_rule_and_cause_has_its_paragraph_in_the_documentation():
+    source = Path(advice.__file__).parent
+    text = "".join(path.read_text(encoding="utf-8") for path in source.glob("advice*.py"))
+    rules_given = set(re.findall(r'rule="([a-z-]+)"', text))
+    rules_given |= {movement.rule for movement in MOVEMENTS}
+    causes_given = set(re.findall(r'Cause\(\s*"([a-z-]+)"', text))
+    assert len(rules_given) == 15
+    assert len(causes_given) == 11
+    page = PAGE.read_text(encoding="utf-8")
+    headings = {
+        word for line in re.findall(r"^### (.*)$", page, re.MULTILINE) for word in line.split(", ")
+    }
+    assert rules_given == headings
+    assert {cause for cause in causes_given if f"| `{cause}` |" not in page} == set()

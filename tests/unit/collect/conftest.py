@@ -1,10 +1,12 @@
 """A GPU that is not there: instruments that play back iterations made up by the test."""
 
+import ctypes
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 
 import pytest
 
+from mansard.collect.cupti.library import Cupti
 from mansard.collect.instruments import CountedRanges
 from mansard.collect.launches import Launch, Trace, calls
 from mansard.collect.plan import Counted
@@ -156,6 +158,112 @@ class FakeGpu:
 
     def close(self):
         self.closed += 1
+
+
+class FakeLibrary:
+    """libcupti as far as it is called: it notes calls, and fails where the test says.
+
+    ``failing`` gives the result code of a function; ``passes`` and ``ranges`` play a run.
+    """
+
+    def __init__(self):
+        self.log = []
+        self.failing = {}
+        self.passes = 2
+        self.ranges = [("0", (1.0, 2.0)), ("1", (3.0, 4.0))]
+        self.done = 0
+        self.request = self.complete = None
+        self.filled = []
+
+    def __getattr__(self, name):
+        if not name.startswith("cupti"):
+            raise AttributeError(name)
+
+        def function(*arguments):
+            self.log.append(name)
+            if name in self.failing:
+                return self.failing[name]
+            plain = [getattr(each, "_obj", each) for each in arguments]
+            return getattr(self, f"_{name}", lambda *_: 0)(*plain) or 0
+
+        return function
+
+    def called(self, *words):
+        return [name for name in self.log if any(word in name for word in words)]
+
+    def _cuptiGetVersion(self, number):
+        number.value = 130000
+
+    def _cuptiGetErrorMessage(self, code, text):
+        text.value = f"code {code}".encode()
+
+    def _cuptiGetTimestamp(self, stamp):
+        stamp.value = 77
+
+    def _cuptiProfilerHostInitialize(self, block):
+        block.pHostObject = 11
+
+    def _cuptiProfilerHostGetConfigImageSize(self, block):
+        block.configImageSize = 16
+
+    def _cuptiProfilerHostGetNumOfPasses(self, block):
+        block.numOfPasses = self.passes
+
+    def _cuptiProfilerHostEvaluateToGpuValues(self, block):
+        values = (ctypes.c_double * block.numMetrics).from_address(block.pMetricValues)
+        values[:] = self.ranges[block.rangeIndex][1]
+
+    def _cuptiRangeProfilerEnable(self, block):
+        block.pRangeProfilerObject = 22
+
+    def _cuptiRangeProfilerGetCounterDataSize(self, block):
+        block.counterDataSize = 8 * block.maxNumOfRanges
+
+    def _cuptiRangeProfilerStop(self, block):
+        self.done += 1
+        block.isAllPassSubmitted = self.done == self.passes
+
+    def _cuptiRangeProfilerGetCounterDataInfo(self, block):
+        block.numTotalRanges = len(self.ranges)
+
+    def _cuptiRangeProfilerCounterDataGetRangeInfo(self, block):
+        block.rangeName = self.ranges[block.rangeIndex][0].encode()
+
+    def _cuptiActivityRegisterCallbacks(self, request, complete):
+        self.request, self.complete = request, complete
+
+    def _cuptiActivityFlushAll(self, _flag):
+        filled, self.filled = self.filled, []
+        for address, valid in filled:
+            self.complete(None, 0, address, 4 << 20, valid)
+
+    def _cuptiActivityGetNextRecord(self, buffer, valid, record):
+        size = 160
+        step = buffer.value if not record.value else record.value + size
+        if step >= buffer.value + valid.value:
+            return 12
+        record.value = step
+        return 0
+
+    def _cuptiSubscribe(self, _handle, callback, _user):
+        self.callback = callback
+
+    def lend(self):
+        """Ask for a buffer as a launching thread does."""
+        buffer, size, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+        self.request(ctypes.byref(buffer), ctypes.byref(size), ctypes.byref(most))
+        assert size.value == 4 << 20
+        return buffer.value
+
+
+@pytest.fixture
+def fake():
+    return FakeLibrary()
+
+
+@pytest.fixture
+def cupti(fake):
+    return Cupti(fake, "/somewhere/libcupti.so.13")
 
 
 @pytest.fixture

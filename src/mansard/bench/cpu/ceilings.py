@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mansard.bench.cpu.kernels import STREAMS
 from mansard.bench.cpu.levels import Level
 from mansard.bench.cpu.limits import Microarchitecture, flop_per_cycle
 from mansard.bench.cpu.recipes import Recipe
 from mansard.bench.cpu.sampling import STEADY_SPREAD, UNDISTURBED_SHARE, Series
+from mansard.bench.cpu.stream_kernels import STREAMS
 from mansard.model.machine import Ceiling
 from mansard.units import format_share
 

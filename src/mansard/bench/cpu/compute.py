@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from mansard.bench.cpu import oracle
+from mansard.bench.cpu.compute_kernels import instructions_per_iteration
 from mansard.bench.cpu.jit import Kernel
-from mansard.bench.cpu.kernels import instructions_per_iteration
 from mansard.bench.cpu.machine_code import innermost_loop
 from mansard.bench.cpu.memory import Buffer
 from mansard.bench.cpu.recipes import Recipe

@@ -16,7 +16,7 @@ _DRAM_UNKNOWN_BYTES = 1 << 30
 #: Part of the free memory that is taken at most, for all threads and once more for one alone.
 _MEMORY_SHARE = 0.3
 #: How far a rate must fall, or stay, for the sweep to contradict a described size.
-_FALLS_BELOW = 0.75
+_FALLS_BELOW = 0.7
 _STAYS_ABOVE = 0.9
 
 

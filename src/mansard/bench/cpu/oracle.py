@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mansard.bench.cpu.kernels import COMPUTE_UNROLL
+from mansard.bench.cpu.compute_kernels import COMPUTE_UNROLL
 from mansard.bench.cpu.recipes import ELEMENT_BITS, TILE_ROWS, Recipe
 
 Array = np.ndarray[Any, Any]

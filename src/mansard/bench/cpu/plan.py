@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Iterable
 
-from mansard.bench.cpu.kernels import STREAMS
 from mansard.bench.cpu.levels import Level, plan_levels
 from mansard.bench.cpu.processor import Processor
 from mansard.bench.cpu.recipes import PATHS, Recipe, missing_reason, recipes_for
+from mansard.bench.cpu.stream_kernels import STREAMS
 from mansard.errors import UsageError
 
 #: Accesses of caches; main memory has those that go around the caches as well.

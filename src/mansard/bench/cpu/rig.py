@@ -5,12 +5,14 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from mansard.bench.cpu import compute, kernels, stream
+from mansard.bench.cpu import compute, stream
+from mansard.bench.cpu.compute_kernels import compute_module
 from mansard.bench.cpu.jit import Kernel, Target, compile_kernel, host_target
 from mansard.bench.cpu.memory import Buffer
 from mansard.bench.cpu.processor import Processor
 from mansard.bench.cpu.recipes import Recipe
 from mansard.bench.cpu.sampling import Workload
+from mansard.bench.cpu.stream_kernels import STREAMS, stream_module
 from mansard.bench.cpu.team import Team
 from mansard.errors import DeviceError
 
@@ -62,7 +64,7 @@ class Rig:
         if recipe.form == "tile":
             _ask_for_tiles()
         architecture = self.processor.architecture
-        kernel = self._compiled(kernels.compute_module(recipe, architecture))
+        kernel = self._compiled(compute_module(recipe, architecture))
         code = compute.check_code(recipe, kernel, architecture)
         result = compute.check_result(recipe, kernel, self.team)
         threads = len(self.team.cpus)
@@ -75,7 +77,7 @@ class Rig:
 
     def clock(self, recipe: Recipe, additions: int) -> Workload:
         """Prepare the clock under the load of a compute kernel."""
-        text = kernels.compute_module(recipe, self.processor.architecture, additions)
+        text = compute_module(recipe, self.processor.architecture, additions)
         kernel = self._compiled(text)
         threads = len(self.team.cpus)
         work = compute.compute_workload(recipe, kernel, self.team, threads)
@@ -96,7 +98,7 @@ class Rig:
         """Prepare a memory kernel.
 
         Args:
-            access: key of ``kernels.STREAMS``.
+            access: key of ``STREAMS``.
             footprint_bytes: of each thread, all arrays together.
             alone_bytes: the same when one thread works alone.
 
@@ -106,7 +108,7 @@ class Rig:
         """
         width = self.vector_bytes
         architecture = self.processor.architecture
-        kernel = self._compiled(kernels.stream_module(access, architecture, width))
+        kernel = self._compiled(stream_module(access, architecture, width))
         code = stream.check_code(access, kernel, architecture, width)
 
         def bound(footprint: int, threads: int) -> stream.StreamWorkload:
@@ -117,7 +119,7 @@ class Rig:
 
         threads = len(self.team.cpus)
         whole = bound(footprint_bytes, threads)
-        reads, writes = kernels.STREAMS[access]
+        reads, writes = STREAMS[access]
         return Prepared(
             whole=whole,
             alone=bound(alone_bytes, 1) if threads > 1 else None,

@@ -65,10 +65,10 @@ FULL = Effort(
 )
 QUICK = Effort(
     sample_s=0.0005,
-    samples=60,
+    samples=40,
     samples_alone=20,
     samples_sweep=15,
-    warm_up_s=0.03,
+    warm_up_s=0.02,
     rounds=2,
     sweep_factor=4.0,
 )

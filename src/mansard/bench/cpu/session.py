@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from mansard.bench.cpu import ceilings as make
-from mansard.bench.cpu.kernels import instructions_per_iteration
+from mansard.bench.cpu.compute_kernels import instructions_per_iteration
 from mansard.bench.cpu.levels import contradictions, sweep_sizes
 from mansard.bench.cpu.limits import Microarchitecture
 from mansard.bench.cpu.plan import Plan, Stream

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from mansard.bench.cpu.jit import Kernel
-from mansard.bench.cpu.kernels import READ_KEPT, STREAM_UNROLL, STREAMS
 from mansard.bench.cpu.machine_code import innermost_loop
 from mansard.bench.cpu.memory import Buffer
+from mansard.bench.cpu.stream_kernels import READ_KEPT, STREAM_UNROLL, STREAMS
 from mansard.bench.cpu.team import Team, Timing
 from mansard.errors import MachineError
 

@@ -10,8 +10,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import Self, TypeVar
 
+from mansard.bench.cpu.harness import CHAIN_LINK
 from mansard.bench.cpu.jit import Kernel
-from mansard.bench.cpu.kernels import CHAIN_LINK
 from mansard.units import PREFIXES
 
 _NANO = dict(PREFIXES)["n"]

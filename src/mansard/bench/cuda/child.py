@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Built, Opened, Outcome, Reply, Request, Test
+from mansard.bench.messages import Built, Opened, Outcome, Reply, Request, Task
 from mansard.errors import DeviceError, MansardError
 
 _STREAM_RECIPES = frozenset({"stream", "memcpy", "working set", "intensity"})
@@ -60,16 +60,16 @@ class _State:
         return opened
 
     def _measure(self, request: Request) -> Outcome:
-        if self._session is None or request.test is None:
+        if self._session is None or request.task is None:
             raise DeviceError("no device is open")
-        session, test = self._session, request.test
+        session, task = self._session, request.task
         session.settings = request.settings
         session.gpu.arch = request.arch
-        if session.arrays is not None and test.recipe not in _STREAM_RECIPES:
+        if session.arrays is not None and task.recipe not in _STREAM_RECIPES:
             session.gpu.free(*session.arrays.memory)
             session.arrays = None
         try:
-            return _recipe(test)(session, test)
+            return _recipe(task)(session, task)
         except DeviceError as error:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
@@ -99,8 +99,8 @@ def _build(request: Request) -> Built:
     )
 
 
-def _recipe(test: Test) -> Callable[[Any, Test], Outcome]:
-    """The function that measures a test."""
+def _recipe(task: Task) -> Callable[[Any, Task], Outcome]:
+    """The function that measures a task."""
     from mansard.bench.cuda import (  # noqa: PLC0415
         compute,
         curves,
@@ -113,7 +113,7 @@ def _recipe(test: Test) -> Callable[[Any, Test], Outcome]:
         studies,
     )
 
-    if test.recipe == "gemm":
+    if task.recipe == "gemm":
         from mansard.bench.cuda.gemm import measure_gemm  # noqa: PLC0415
 
         return measure_gemm
@@ -132,7 +132,7 @@ def _recipe(test: Test) -> Callable[[Any, Test], Outcome]:
         "half": studies.measure_half,
         "working set": curves.measure_working_set,
         "intensity": curves.measure_intensity,
-    }[test.recipe]
+    }[task.recipe]
 
 
 if __name__ == "__main__":

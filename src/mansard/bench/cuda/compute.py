@@ -10,33 +10,35 @@ from mansard.bench.arrange import Inputs
 from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 
 _LOW_TOGGLE_WARM_S = 0.06
+_ONE_CLOCK = 0.001
 
 
-def measure_compute(session: Session, test: Test) -> Outcome:
+def measure_compute(session: Session, task: Task) -> Outcome:
     """One compute ceiling on one kind of data."""
     gpu = session.gpu
-    usable = [variant for variant in test.variants if gpu.resident(variant) >= variant.blocks]
+    usable = [variant for variant in task.variants if gpu.resident(variant) >= variant.blocks]
     if not usable:
         return Outcome(refusal="no launch geometry fits on an SM")
-    variant = _choose(session, test, usable)
-    checked = _check(session, test, variant)
+    variant = _choose(session, task, usable)
+    checked = _check(session, task, variant)
     if checked.refusal:
         return checked
-    arm = test.arm or "random"
+    arm = task.arm or "random"
     blocks = variant.blocks * gpu.sms
-    run = _Launcher(gpu, variant, arrange.inputs(test, variant, arm, session.rng()))
+    run = _Launcher(gpu, variant, arrange.inputs(task, variant, arm, session.rng()))
     try:
         outcome = session.sample(
             run.start,
             variant.work * blocks,
             warm_s=session.settings.warm_s if arm == "random" else _LOW_TOGGLE_WARM_S,
+            most_spread=_ONE_CLOCK,
             evidence={
                 **checked.evidence,
                 "geometry": f"{variant.blocks} x {variant.threads} threads per SM",
-                "variant": test.variants.index(variant),
+                "variant": task.variants.index(variant),
                 "bytes_per_sample": variant.operand_bytes * blocks,
             },
         )
@@ -68,32 +70,32 @@ class _Launcher:
         self._gpu.free(*self._arrays, self.out)
 
 
-def _choose(session: Session, test: Test, usable: list[Variant]) -> Variant:
+def _choose(session: Session, task: Task, usable: list[Variant]) -> Variant:
     """The fastest geometry, found once for all arms of a kernel."""
     running: list[_Launcher] = []
 
     def starter(variant: Variant) -> tuple[Callable[[int], None], float]:
         run = _Launcher(
-            session.gpu, variant, arrange.inputs(test, variant, "low-toggle", session.rng())
+            session.gpu, variant, arrange.inputs(task, variant, "low-toggle", session.rng())
         )
         running.append(run)
         return run.start, variant.work * variant.blocks
 
     try:
-        return session.choose((test.path, test.instruction), usable, starter)
+        return session.choose((task.path, task.instruction), usable, starter)
     finally:
         for run in running:
             run.close()
 
 
-def _check(session: Session, test: Test, variant: Variant) -> Outcome:
+def _check(session: Session, task: Task, variant: Variant) -> Outcome:
     """Compare a run of one iteration with the CPU; once for all arms of a kernel."""
-    key = (test.path, test.instruction)
+    key = (task.path, task.instruction)
     if key in session.checked:
         return session.checked[key]
     gpu = session.gpu
     blocks = variant.blocks * gpu.sms
-    case = arrange.check_case(test, variant, blocks, session.rng())
+    case = arrange.check_case(task, variant, blocks, session.rng())
     run = _Launcher(gpu, variant, case.inputs)
     try:
         gpu.zero(run.out)

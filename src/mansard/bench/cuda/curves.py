@@ -10,7 +10,7 @@ from mansard.bench.cuda.memory import NULL, fill, part_bytes, start_cache
 from mansard.bench.cuda.session import Session
 from mansard.bench.cuda.stream import stream_arrays
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 
 _GROUP_BYTES = 64
 #: Bits of the constant that the statements add: -1.85 keeps x*x + c bounded.
@@ -23,13 +23,13 @@ _CONSTANTS = {
 }
 
 
-def measure_working_set(session: Session, test: Test) -> Outcome:
+def measure_working_set(session: Session, task: Task) -> Outcome:
     """Read bandwidth of sets from a few KiB an SM to many times L2, each SM its own part."""
     gpu = session.gpu
     arrays = stream_arrays(session, "random")
     data = arrays.memory[0]
     rows = []
-    for variant in test.variants:
+    for variant in task.variants:
         size = part_bytes(variant) * variant.blocks * gpu.sms
         if gpu.resident(variant) < variant.blocks or size > data.size:
             continue
@@ -40,26 +40,26 @@ def measure_working_set(session: Session, test: Test) -> Outcome:
     curve = {
         "columns": ["bytes", "bytes_per_sm", "byte_per_s", "sm_clock_hz"],
         "meaning": f"repeated reads, each SM its own part of the set, ld.global."
-        f"{test.variants[0].defines['OPERATOR'].strip(chr(34))}",
+        f"{task.variants[0].defines['OPERATOR'].strip(chr(34))}",
         "rows": rows,
     }
-    return Outcome(curves={test.name: curve})
+    return Outcome(curves={task.name: curve})
 
 
 def _reader(session: Session, variant: Variant, data: Memory) -> Callable[[int], None]:
     return lambda iterations: start_cache(session.gpu, variant, data, iterations)
 
 
-def measure_intensity(session: Session, test: Test) -> Outcome:
+def measure_intensity(session: Session, task: Task) -> Outcome:
     """Rate of kernels that work more and more on each byte they read from one level."""
     gpu = session.gpu
     rows = []
-    l2 = test.level == "l2"
-    size = int(test.numbers["bytes"])
+    l2 = task.level == "l2"
+    size = int(task.numbers["bytes"])
     data = gpu.allocate(size) if l2 else stream_arrays(session, "random").memory[0]
     try:
         fill(gpu, data, "random")
-        for variant in test.variants:
+        for variant in task.variants:
             resident = gpu.resident(variant)
             blocks = gpu.sms * max(1, min(resident, variant.blocks))
             groups = min(size, data.size) // (_GROUP_BYTES * variant.threads * blocks)
@@ -71,7 +71,7 @@ def measure_intensity(session: Session, test: Test) -> Outcome:
                 data,
                 blocks=blocks,
                 groups=groups,
-                constant=_CONSTANTS[str(test.operand)],
+                constant=_CONSTANTS[str(task.operand)],
             )
             moved = float(groups * _GROUP_BYTES * variant.threads * blocks)
             intensity = variant.work / _GROUP_BYTES
@@ -84,10 +84,10 @@ def measure_intensity(session: Session, test: Test) -> Outcome:
             session.arrays.arm = None
     curve = {
         "columns": ["flop_per_byte", "flop_per_s", "byte_per_s", "sm_clock_hz"],
-        "meaning": f"{test.path} on data read from {test.level}, {test.instruction}",
+        "meaning": f"{task.path} on data read from {task.level}, {task.instruction}",
         "rows": rows,
     }
-    return Outcome(curves={test.name: curve})
+    return Outcome(curves={task.name: curve})
 
 
 def _worker(

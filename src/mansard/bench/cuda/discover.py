@@ -4,6 +4,7 @@ import importlib.metadata
 import platform
 
 from cuda.bindings import driver
+from cuda.core import Device
 
 from mansard.bench.cuda.compile import nvrtc_version, supported_architectures
 from mansard.bench.cuda.device import Gpu, check
@@ -18,6 +19,10 @@ _KHZ = unit_factor("khz")[0]
 #: Compute capabilities that one chip only has.
 _CHIPS = {"7.0": "GV100", "8.0": "GA100", "9.0": "GH100"}
 _BUSY_PERCENT = 5
+_SLICE = (
+    "This is a MIG slice: its SMs and memory are a part of the GPU's, and its neighbours share "
+    "power and clocks. Limits of device memory and L2 are not known for a slice."
+)
 _PACKAGES = ("cuda-core", "cuda-bindings", "nvidia-ml-py")
 
 
@@ -28,10 +33,10 @@ def open_device(index: int) -> tuple[Session, Opened]:
         DeviceError: there is no driver, no such device, or the driver is too old.
     """
     _start_driver(index)
-    gpu = Gpu(index)
-    uuid = str(gpu.device.uuid)
-    uuid = uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+    uuid = _uuid(index)
     sensors = Sensors(uuid)
+    shared = _sharing(sensors)  # before this process shows up on the GPU itself
+    gpu = Gpu(index)
     facts = _facts(gpu, sensors, uuid)
     numbers = _numbers(gpu, facts)
     numbers.update(_link_numbers(gpu, sensors))
@@ -41,7 +46,7 @@ def open_device(index: int) -> tuple[Session, Opened]:
         numbers=numbers,
         texts=_texts(sensors),
         architectures=supported_architectures(),
-        caveats=_caveats(sensors, facts),
+        caveats=(*shared, *_slice(facts)),
     )
     return session, opened
 
@@ -88,7 +93,7 @@ def _facts(gpu: Gpu, sensors: Sensors, uuid: str) -> DeviceFacts:
         dram_bus_bits=gpu.attribute("GLOBAL_MEMORY_BUS_WIDTH") or None,
         l2_bytes=gpu.attribute("L2_CACHE_SIZE") or None,
         dram_bytes=int(check(driver.cuDeviceTotalMem(gpu.device.device_id))),
-        uuid=uuid,
+        uuid=uuid or None,
     )
 
 
@@ -141,7 +146,17 @@ def _texts(sensors: Sensors) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _caveats(sensors: Sensors, facts: DeviceFacts) -> tuple[str, ...]:
+def _uuid(index: int) -> str:
+    """Identity of a device as NVML and nvidia-smi give it."""
+    try:
+        uuid = str(Device(index).uuid)
+    except Exception:  # noqa: BLE001  (only sensors and the machine file need it)
+        return ""
+    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
+
+
+def _sharing(sensors: Sensors) -> tuple[str, ...]:
+    """What to say when somebody else computes on the GPU."""
     found = []
     others = sensors.others()
     if others:
@@ -152,9 +167,10 @@ def _caveats(sensors: Sensors, facts: DeviceFacts) -> tuple[str, ...]:
     busy = sensors.busy_percent()
     if busy is not None and busy > _BUSY_PERCENT:
         found.append(f"The GPU was {busy:.0f} % busy before the measurement began.")
-    if "MIG" in (facts.name or ""):
-        found.append(
-            "This is a MIG slice: its SMs and memory are a part of the GPU's, and its neighbours "
-            "share power and clocks. Limits of device memory and L2 are not known for a slice."
-        )
     return tuple(found)
+
+
+def _slice(facts: DeviceFacts) -> tuple[str, ...]:
+    if "MIG" not in (facts.name or ""):
+        return ()
+    return (_SLICE,)

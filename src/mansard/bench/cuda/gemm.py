@@ -15,7 +15,7 @@ from cuda.bindings import driver
 from mansard.bench import operands
 from mansard.bench.cuda.device import Memory, check
 from mansard.bench.cuda.session import Session
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 from mansard.errors import DeviceError
 
 _WORKSPACE = 64 * 1024**2
@@ -257,12 +257,12 @@ class Product:
             raise DeviceError(f"{name} returned status {status}")
 
 
-def measure_gemm(session: Session, test: Test) -> Outcome:
+def measure_gemm(session: Session, task: Task) -> Outcome:
     """The best rate of a library product over several sizes; the sizes stand in a curve."""
-    operand = str(test.operand)
+    operand = str(task.operand)
     best: tuple[float, int] = (0.0, 0)
     rows = []
-    for n in [int(test.numbers[key]) for key in sorted(test.numbers)]:
+    for n in [int(task.numbers[key]) for key in sorted(task.numbers)]:
         product = Product(session, operand, n)
         try:
             if not product.algorithms:
@@ -275,7 +275,7 @@ def measure_gemm(session: Session, test: Test) -> Outcome:
         best = max(best, (rate, n))
     if not rows:
         return Outcome(refusal=f"cuBLASLt has no algorithm for {operand}")
-    return _best_size(session, test, best[1], rows)
+    return _best_size(session, task, best[1], rows)
 
 
 def _repeated(product: Product, index: int) -> Callable[[int], None]:
@@ -288,8 +288,8 @@ def _repeated(product: Product, index: int) -> Callable[[int], None]:
     return start
 
 
-def _best_size(session: Session, test: Test, n: int, rows: list[list[float | None]]) -> Outcome:
-    operand = str(test.operand)
+def _best_size(session: Session, task: Task, n: int, rows: list[list[float | None]]) -> Outcome:
+    operand = str(task.operand)
     product = Product(session, operand, n)
     flop = 2.0 * n**3
     try:
@@ -319,5 +319,5 @@ def _best_size(session: Session, test: Test, n: int, rows: list[list[float | Non
         values=outcome.values,
         clocks_hz=outcome.clocks_hz,
         evidence=outcome.evidence,
-        curves={f"library gemm {test.path}": curve},
+        curves={f"library gemm {task.path}": curve},
     )

@@ -6,7 +6,7 @@ from mansard.bench.cuda.device import Memory
 from mansard.bench.cuda.memory import NULL, part_bytes, start_cache
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 from mansard.bench.operands import Array
 
 #: Lines of an SM's own part of the set.
@@ -19,10 +19,10 @@ _OUTLIER = 1.35
 _BIN = 10
 
 
-def measure_halves(session: Session, test: Test) -> Outcome:
+def measure_halves(session: Session, task: Task) -> Outcome:
     """Curves only: how far lines are, what near and far ones give, and what merged requests do."""
     gpu = session.gpu
-    timer, reader = test.variants[0], test.variants[1]
+    timer, reader = task.variants[0], task.variants[1]
     sms = 2 * gpu.sms  # identifiers may have gaps; parts of SMs that do not exist are never touched
     data = gpu.allocate(sms * _LINES * _LINE_BYTES)
     cycles = gpu.allocate(sms * _LINES * 4)
@@ -40,7 +40,7 @@ def measure_halves(session: Session, test: Test) -> Outcome:
                 for kind, lines in enumerate(side_lines(seen))
             ],
         }
-        merged = _merged(session, test.variants[2:])
+        merged = _merged(session, task.variants[2:])
         return Outcome(
             curves={"l2 latency": _histogram(seen), "l2 sides": sides, "l2 merged": merged}
         )

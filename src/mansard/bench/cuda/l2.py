@@ -17,7 +17,7 @@ from mansard.bench.cuda.memory import (
 )
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 from mansard.bench.steady import Run, Timing
 from mansard.units import unit_factor
 
@@ -29,33 +29,33 @@ _TRIALS = 3
 _NOMINAL = float(1 << 20)
 
 
-def measure_l2(session: Session, test: Test) -> Outcome:
+def measure_l2(session: Session, task: Task) -> Outcome:
     """Read, write or copy of a set that L2 holds."""
     gpu = session.gpu
-    usable = [variant for variant in test.variants if gpu.resident(variant) >= variant.blocks]
+    usable = [variant for variant in task.variants if gpu.resident(variant) >= variant.blocks]
     if not usable:
         return Outcome(refusal="no launch geometry fits on an SM")
     size = max(part_bytes(variant) * variant.blocks for variant in usable) * gpu.sms
     data, target = gpu.allocate(size), None
     running: list[_Bounded] = []
     try:
-        fill(gpu, data, test.arm)
-        target = gpu.allocate(size) if test.access != "read" else None
+        fill(gpu, data, task.arm)
+        target = gpu.allocate(size) if task.access != "read" else None
         running = [_Bounded(session, variant, data, target) for variant in usable]
-        key = (test.level, test.access)
+        key = (task.level, task.access)
         if key not in session.chosen:
             rates = [run.rate() for run in running]
             session.chosen[key] = usable[rates.index(max(rates))]
         bounded = running[usable.index(session.chosen[key])]
-        problem = session.once(test, lambda: bounded.problem(str(test.access)))
+        problem = session.once(task, lambda: bounded.problem(str(task.access)))
         if problem:
             return Outcome(refusal=problem)
         variant = bounded.variant
         part = part_bytes(variant) * variant.blocks
         evidence = {
             "geometry": f"{variant.blocks} x {variant.threads} threads per SM",
-            "variant": test.variants.index(variant),
-            "working_set_bytes": part * gpu.sms * (2 if test.access == "copy" else 1),
+            "variant": task.variants.index(variant),
+            "working_set_bytes": part * gpu.sms * (2 if task.access == "copy" else 1),
             "bytes_per_sm": part,
             "result": "equals the CPU's: sum or content of two blocks",
         }

@@ -11,7 +11,7 @@ from cuda.core import EventOptions, LaunchConfig, launch
 from mansard.bench.cuda.device import MILLISECOND, Gpu, check
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 
 _STEPS = 1 << 13
 _LINE_WORDS = 32
@@ -30,11 +30,11 @@ _NOTHING = Variant(source="clock.cu", entry="nothing", threads=32)
 Once = Callable[[], tuple[float, dict[str, float]]]
 
 
-def measure_latency(session: Session, test: Test) -> Outcome:
+def measure_latency(session: Session, task: Task) -> Outcome:
     """Time of one dependent load that the level serves."""
     gpu = session.gpu
-    variant = test.variants[0]
-    size = int(test.numbers["bytes"])
+    variant = task.variants[0]
+    size = int(task.numbers["bytes"])
     lines = size // (_LINE_WORDS * 4)
     words = gpu.allocate(max(size, 4096))
     cycles = gpu.upload(np.zeros(2, np.uint64))
@@ -55,7 +55,7 @@ def measure_latency(session: Session, test: Test) -> Outcome:
             np.uint32(_LINE_WORDS),
             np.uint32(_MULTIPLIER),
         )
-        if test.level == "dram":  # the links that were just written must not lie in L2
+        if task.level == "dram":  # the links that were just written must not lie in L2
             swept = gpu.allocate(4 * int(session.numbers["l2_bytes"]))
             gpu.zero(swept)
             gpu.free(swept)
@@ -94,7 +94,7 @@ def measure_latency(session: Session, test: Test) -> Outcome:
         gpu.free(words, cycles)
 
 
-def measure_launch(session: Session, test: Test) -> Outcome:
+def measure_launch(session: Session, task: Task) -> Outcome:
     """Time that one launch of an empty kernel takes at least."""
     makers: dict[str, Callable[[Gpu], Once]] = {
         "stream": _in_stream,
@@ -102,7 +102,7 @@ def measure_launch(session: Session, test: Test) -> Outcome:
         "synchronize": _with_wait,
     }
     session.gpu.kernel(_NOTHING)
-    once = makers[str(test.access)](session.gpu)
+    once = makers[str(task.access)](session.gpu)
     for _ in range(3):
         once()
     found = [once() for _ in range(session.settings.repeats)]

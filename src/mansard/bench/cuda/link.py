@@ -10,23 +10,23 @@ from cuda.bindings import driver
 from mansard.bench.cuda.device import Gpu, check
 from mansard.bench.cuda.memory import fill, filled
 from mansard.bench.cuda.session import Session
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 
-_BYTES = 256 * 1024**2
+_BYTES = 64 * 1024**2
 _BLOCK_WORDS = 1 << 17
 _WARM_S = 0.02
 
 
-def measure_link(session: Session, test: Test) -> Outcome:
+def measure_link(session: Session, task: Task) -> Outcome:
     """One direction, or both at a time, of PCIe (or C2C) or of NVLink.
 
     ``read`` moves data towards this GPU, ``write`` away from it, ``copy`` both ways at once.
     """
-    peer = int(test.numbers.get("peer", -1))
-    return _peer(session, test, peer) if peer >= 0 else _host(session, test)
+    peer = int(task.numbers.get("peer", -1))
+    return _peer(session, task, peer) if peer >= 0 else _host(session, task)
 
 
-def _host(session: Session, test: Test) -> Outcome:
+def _host(session: Session, task: Task) -> Outcome:
     gpu = session.gpu
     address = int(check(driver.cuMemHostAlloc(2 * _BYTES, driver.CU_MEMHOSTALLOC_PORTABLE)))
     near = gpu.allocate(2 * _BYTES)
@@ -48,20 +48,20 @@ def _host(session: Session, test: Test) -> Outcome:
                 )
             )
 
-        start = _ways(gpu, other, str(test.access), inwards, outwards)
+        start = _ways(gpu, other, str(task.access), inwards, outwards)
         start(1)
         gpu.stream.sync()
         problem = None
-        if test.access in ("read", "copy"):
+        if task.access in ("read", "copy"):
             got = gpu.download(near, np.uint64, 1 << 16)
             problem = None if (got == host[: 1 << 16]).all() else "wrong data at the GPU"
-        if test.access in ("write", "copy"):
+        if task.access in ("write", "copy"):
             here = host[_BYTES // 8 : _BYTES // 8 + (1 << 16)]
             sent = gpu.download(near, np.uint64, 1 << 16, offset=_BYTES)
             problem = problem or (None if (here == sent).all() else "wrong data at the host")
         if problem:
             return Outcome(refusal=f"wrong result: {problem}")
-        ways = 2 if test.access == "copy" else 1
+        ways = 2 if task.access == "copy" else 1
         return session.sample(
             start,
             float(ways * _BYTES),
@@ -74,7 +74,7 @@ def _host(session: Session, test: Test) -> Outcome:
         check(driver.cuMemFreeHost(address))
 
 
-def _peer(session: Session, test: Test, peer: int) -> Outcome:
+def _peer(session: Session, task: Task, peer: int) -> Outcome:
     gpu = session.gpu
     possible = check(driver.cuDeviceCanAccessPeer(gpu.device.device_id, peer))
     if not possible:
@@ -116,13 +116,13 @@ def _peer(session: Session, test: Test, peer: int) -> Outcome:
                 )
             )
 
-        start = _ways(gpu, other, str(test.access), inwards, outwards)
+        start = _ways(gpu, other, str(task.access), inwards, outwards)
         outwards(gpu.stream)
         inwards(gpu.stream)
         got = gpu.download(near, np.uint64, 1 << 16, offset=_BYTES)
         if got.any():
             return Outcome(refusal="wrong result: the copy from the neighbour is not its data")
-        ways = 2 if test.access == "copy" else 1
+        ways = 2 if task.access == "copy" else 1
         return session.sample(
             start,
             float(ways * _BYTES),

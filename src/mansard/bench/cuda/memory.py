@@ -7,7 +7,7 @@ import numpy as np
 from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 from mansard.bench.operands import Array
 
 WARM_S = 0.03
@@ -57,16 +57,16 @@ def total_of(gpu: Gpu, start: Callable[[Memory], None]) -> int:
 # Shared memory ----------------------------------------------------------------------------------
 
 
-def measure_shared(session: Session, test: Test) -> Outcome:
+def measure_shared(session: Session, task: Task) -> Outcome:
     """Shared memory: every block passes over its own tile."""
     gpu = session.gpu
-    usable = [variant for variant in test.variants if gpu.resident(variant) >= variant.blocks]
+    usable = [variant for variant in task.variants if gpu.resident(variant) >= variant.blocks]
     if not usable:
         return Outcome(refusal="no launch geometry fits on an SM")
     blocks = max(variant.blocks for variant in usable) * gpu.sms
     data = gpu.allocate(blocks * usable[0].number("BYTES"))
     try:
-        fill(gpu, data, test.arm)
+        fill(gpu, data, task.arm)
 
         def starter(variant: Variant) -> tuple[Starter, float]:
             def start(iterations: int) -> None:
@@ -74,17 +74,17 @@ def measure_shared(session: Session, test: Test) -> Outcome:
 
             return start, variant.work * variant.blocks * gpu.sms
 
-        variant = session.choose((test.level, test.access), usable, starter)
-        problem = session.once(test, lambda: _shared_problem(session, test, variant, data))
+        variant = session.choose((task.level, task.access), usable, starter)
+        problem = session.once(task, lambda: _shared_problem(session, task, variant, data))
         if problem:
             return Outcome(refusal=problem)
         start, work = starter(variant)
         evidence = {
             "geometry": f"{variant.blocks} x {variant.threads} threads per SM, "
             f"{variant.number('BYTES') // 1024} KiB a block",
-            "variant": test.variants.index(variant),
+            "variant": task.variants.index(variant),
             "result": "equals the CPU's: sum of all words read"
-            if test.access == "read"
+            if task.access == "read"
             else "equals the CPU's: sum of all words left behind",
         }
         return session.sample(start, work, warm_s=WARM_S, evidence=evidence)
@@ -92,11 +92,11 @@ def measure_shared(session: Session, test: Test) -> Outcome:
         gpu.free(data)
 
 
-def _shared_problem(session: Session, test: Test, variant: Variant, data: Memory) -> str | None:
+def _shared_problem(session: Session, task: Task, variant: Variant, data: Memory) -> str | None:
     gpu, size = session.gpu, variant.number("BYTES")
     rows = size // (WORD * variant.threads)
     found = total_of(gpu, lambda total: gpu.start(variant, data, total, np.int32(1), blocks=2))
-    if test.access == "read":
+    if task.access == "read":
         expected = variant.number("PASSES") * word_sum(filled(2 * size // 8))
     else:
         expected = rows * word_sum(filled(2 * variant.threads * WORD // 8))
@@ -106,15 +106,15 @@ def _shared_problem(session: Session, test: Test, variant: Variant, data: Memory
 # L1 ---------------------------------------------------------------------------------------------
 
 
-def measure_cache(session: Session, test: Test) -> Outcome:
+def measure_cache(session: Session, task: Task) -> Outcome:
     """L1: every block reads its own part of a working set again and again."""
     gpu = session.gpu
-    usable = [variant for variant in test.variants if gpu.resident(variant) >= variant.blocks]
+    usable = [variant for variant in task.variants if gpu.resident(variant) >= variant.blocks]
     if not usable:
         return Outcome(refusal="no launch geometry fits on an SM")
     data = gpu.allocate(max(part_bytes(v) * v.blocks for v in usable) * gpu.sms)
     try:
-        fill(gpu, data, test.arm)
+        fill(gpu, data, task.arm)
 
         def starter(variant: Variant) -> tuple[Starter, float]:
             return (
@@ -122,15 +122,15 @@ def measure_cache(session: Session, test: Test) -> Outcome:
                 variant.work * variant.blocks * gpu.sms,
             )
 
-        variant = session.choose((test.level, test.access), usable, starter)
-        problem = session.once(test, lambda: _cache_problem(gpu, variant, data))
+        variant = session.choose((task.level, task.access), usable, starter)
+        problem = session.once(task, lambda: _cache_problem(gpu, variant, data))
         if problem:
             return Outcome(refusal=problem)
         start, work = starter(variant)
         part = part_bytes(variant) * variant.blocks
         evidence = {
             "geometry": f"{variant.blocks} x {variant.threads} threads per SM",
-            "variant": test.variants.index(variant),
+            "variant": task.variants.index(variant),
             "working_set_bytes": part * gpu.sms,
             "bytes_per_sm": part,
             "result": "equals the CPU's: sum of all words read",

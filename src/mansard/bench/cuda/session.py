@@ -1,6 +1,7 @@
 """What the recipes of a measuring child share: the GPU, its sensors, and what was found before."""
 
 import dataclasses
+import math
 import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.sensors import Conditions, Sensors
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Settings, Test
+from mansard.bench.messages import Outcome, Settings, Task
 from mansard.bench.steady import Run, Timing, calibrate, fastest, measure
 
 _SEED = 20090525
@@ -47,7 +48,7 @@ class Session:
         problems: result of the check of other kernels, by what they are.
         numbers: attributes of the device.
         conditions: what the sensors showed during the last samples.
-        arrays: the large arrays of the device-memory tests, while they are in use.
+        arrays: the large arrays of the device-memory tasks, while they are in use.
     """
 
     gpu: Gpu
@@ -88,6 +89,7 @@ class Session:
         *,
         warm_s: float,
         iterations: int = 0,
+        most_spread: float = math.inf,
         evidence: dict[str, Any] | None = None,
     ) -> Outcome:
         """Measure the rate of something.
@@ -97,10 +99,16 @@ class Session:
             work: FLOP or bytes of one iteration of the whole launch.
             warm_s: least warm-up.
             iterations: of a launch; 0 finds how many make a sample.
+            most_spread: of the SMs' clocks, see ``steady.measure``.
             evidence: what else is known of the number.
         """
         return self.measured(
-            self.runner(start), work, warm_s=warm_s, iterations=iterations, evidence=evidence
+            self.runner(start),
+            work,
+            warm_s=warm_s,
+            iterations=iterations,
+            most_spread=most_spread,
+            evidence=evidence,
         )
 
     def measured(
@@ -110,10 +118,17 @@ class Session:
         *,
         warm_s: float,
         iterations: int = 0,
+        most_spread: float = math.inf,
         evidence: dict[str, Any] | None = None,
     ) -> Outcome:
         """As ``sample``, for something that already is a ``steady.Run``."""
-        found = measure(run, self.settings, warm_s=warm_s, iterations=iterations)
+        found = measure(
+            run,
+            self.settings,
+            warm_s=warm_s,
+            iterations=iterations,
+            most_spread=most_spread,
+        )
         total = work * found.iterations
         return Outcome(
             values=tuple(total / timing.seconds for timing in found.timings),
@@ -137,9 +152,9 @@ class Session:
         middle = sorted(timings, key=lambda timing: timing.seconds)[len(timings) // 2]
         return work * iterations / middle.seconds, middle.clock_hz
 
-    def once(self, test: Test, problem: Callable[[], str | None]) -> str | None:
+    def once(self, task: Task, problem: Callable[[], str | None]) -> str | None:
         """The answer of a check, made for the first arm of a kernel and kept for the others."""
-        key = (test.recipe, test.level, test.access, test.instruction)
+        key = (task.recipe, task.level, task.access, task.instruction)
         if key not in self.problems:
             self.problems[key] = problem()
         return self.problems[key]

@@ -18,7 +18,7 @@ from mansard.bench.cuda.memory import (
 )
 from mansard.bench.cuda.session import Arrays, Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 from mansard.errors import DeviceError
 
 _MOST_BYTES = 4 * 1024**3
@@ -56,12 +56,12 @@ def stream_arrays(session: Session, arm: str | None) -> Arrays:
     return session.arrays
 
 
-def measure_stream(session: Session, test: Test) -> Outcome:
+def measure_stream(session: Session, task: Task) -> Outcome:
     """Read, write, copy or triad of arrays far larger than L2, by loads and stores."""
     gpu = session.gpu
-    arrays = stream_arrays(session, test.arm)
+    arrays = stream_arrays(session, task.arm)
     a, b, c = arrays.memory
-    streams = int(test.numbers["streams"])
+    streams = int(task.numbers["streams"])
 
     def launch(variant: Variant, tiles: int, total: Memory | None = None) -> None:
         gpu.start(variant, a, b, c, total or NULL, np.uint64(tiles), blocks=tiles)
@@ -70,28 +70,28 @@ def measure_stream(session: Session, test: Test) -> Outcome:
         tiles = arrays.size // tile_bytes(variant)
         return lambda _: launch(variant, tiles), float(streams * tiles * tile_bytes(variant))
 
-    variant = session.choose(("stream", test.access), list(test.variants), starter, iterations=1)
+    variant = session.choose(("stream", task.access), list(task.variants), starter, iterations=1)
 
     def check_once() -> str | None:
-        if test.arm == "low-toggle":
+        if task.arm == "low-toggle":
             return None  # zeros tell nothing; the other arm checks this kernel
         gpu.zero(c)  # so that a kernel that does nothing is seen
         found = total_of(gpu, lambda total: launch(variant, 64, total))
         arrays.arm = None  # the check has written into the arrays
-        return _stream_problem(gpu, test, variant, arrays, found)
+        return _stream_problem(gpu, task, variant, arrays, found)
 
-    problem = session.once(test, check_once)
-    stream_arrays(session, test.arm)
+    problem = session.once(task, check_once)
+    stream_arrays(session, task.arm)
     if problem:
         return Outcome(refusal=problem)
     start, work = starter(variant)
     evidence = {
         "geometry": f"one block of {variant.threads} threads a tile of {tile_bytes(variant)} bytes",
-        "variant": test.variants.index(variant),
+        "variant": task.variants.index(variant),
         "array_bytes": arrays.size,
         "bytes_per_stream": {
-            "read": int(test.numbers["reads"]) * arrays.size,
-            "write": int(test.numbers["writes"]) * arrays.size,
+            "read": int(task.numbers["reads"]) * arrays.size,
+            "write": int(task.numbers["writes"]) * arrays.size,
         },
         "result": "equals the CPU's on 64 tiles",
     }
@@ -104,16 +104,16 @@ def tile_bytes(variant: Variant) -> int:
 
 
 def _stream_problem(
-    gpu: Gpu, test: Test, variant: Variant, arrays: Arrays, found: int
+    gpu: Gpu, task: Task, variant: Variant, arrays: Arrays, found: int
 ) -> str | None:
     words = 64 * tile_bytes(variant) // 8
     a = filled(words)
-    if test.access == "read":
+    if task.access == "read":
         return difference(found, word_sum(a))
     stored = gpu.download(arrays.memory[2], np.uint64, words)
-    if test.access == "copy":
+    if task.access == "copy":
         expected = a
-    elif test.access == "write":
+    elif task.access == "write":
         expected = np.tile(a[: 2 * variant.threads], words // (2 * variant.threads))
     else:
         values = a.view(np.float64)  # a and b hold the same; half of it adds exactly once
@@ -122,12 +122,12 @@ def _stream_problem(
     return f"wrong result: {wrong} of {words} words differ" if wrong else None
 
 
-def measure_memcpy(session: Session, test: Test) -> Outcome:
+def measure_memcpy(session: Session, task: Task) -> Outcome:
     """Device-to-device copy by the driver."""
     from cuda.bindings import driver  # noqa: PLC0415
 
     gpu = session.gpu
-    arrays = stream_arrays(session, test.arm)
+    arrays = stream_arrays(session, task.arm)
     a, _, c = arrays.memory
 
     def start(_: int) -> None:
@@ -135,7 +135,7 @@ def measure_memcpy(session: Session, test: Test) -> Outcome:
 
     gpu.zero(c)
     start(1)
-    problem = _copied(gpu, test, a, c)
+    problem = _copied(gpu, task, a, c)
     if problem:
         return Outcome(refusal=problem)
     return session.sample(
@@ -155,13 +155,13 @@ def _copy_evidence(arrays: Arrays) -> dict[str, Any]:
     }
 
 
-def _copied(gpu: Gpu, test: Test, source: Memory, target: Memory) -> str | None:
+def _copied(gpu: Gpu, task: Task, source: Memory, target: Memory) -> str | None:
     count = 1 << 16
     for offset in (0, source.size // 2, source.size - 8 * count):
         stored = gpu.download(target, np.uint64, count, offset=offset)
         expected = (
             np.zeros(count, np.uint64)
-            if test.arm == "low-toggle"
+            if task.arm == "low-toggle"
             else filled(count, first=offset // 8)
         )
         wrong = int(np.count_nonzero(stored != expected))

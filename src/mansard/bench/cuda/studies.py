@@ -7,7 +7,7 @@ import numpy as np
 from mansard.bench import operands
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Outcome, Test
+from mansard.bench.messages import Outcome, Task
 
 _WARM_S = 0.05
 #: Bytes of the array of the FP16 study: it stays in L2 on every part.
@@ -16,10 +16,10 @@ _ONE_HALF, _QUARTER = 0x3800, 0x3400
 _CHECKED = 4
 
 
-def measure_half(session: Session, test: Test) -> Outcome:
+def measure_half(session: Session, task: Task) -> Outcome:
     """One of the four FP16 kernels; see ``half.cu``."""
     gpu = session.gpu
-    variant = test.variants[0]
+    variant = task.variants[0]
     version = variant.number("VERSION")
     packed = version > 1
     kind = np.uint32 if packed else np.uint16
@@ -57,11 +57,11 @@ def measure_half(session: Session, test: Test) -> Outcome:
         gpu.free(data)
 
 
-def measure_wmma_product(session: Session, test: Test) -> Outcome:
+def measure_wmma_product(session: Session, task: Task) -> Outcome:
     """A product by WMMA straight from global memory, as the first programs did it."""
     gpu = session.gpu
-    variant = test.variants[0]
-    n = int(test.numbers["n"])
+    variant = task.variants[0]
+    n = int(task.numbers["n"])
     rng = session.rng()
     values = rng.integers(-1, 2, (2, n, n), dtype=np.int8)
     bytes_of = [operands.encode("fp16", matrix) for matrix in values]

@@ -38,7 +38,7 @@ def flat(row: Row) -> dict[str, Any]:
 
 
 def table(rows: Sequence[Row], follows: Sequence[Row] | None = None) -> dict[str, Any]:
-    """Turn rows with the same keys into columns.
+    """Turn rows into columns; a key that a row lacks is unknown there.
 
     Args:
         rows: the rows; values are plain.
@@ -47,8 +47,8 @@ def table(rows: Sequence[Row], follows: Sequence[Row] | None = None) -> dict[str
     """
     flats = [flat(row) for row in rows]
     made: dict[str, Any] = {"rows": len(rows), "same": {}, "words": {}, "packed": {}, "columns": {}}
-    for name in flats[0] if flats else ():
-        values = [row[name] for row in flats]
+    for name in dict.fromkeys(name for row in flats for name in row):
+        values = [row.get(name) for row in flats]
         different = dict.fromkeys((type(value), value) for value in values)
         if len(different) == 1:
             made["same"][name] = values[0]
@@ -58,8 +58,8 @@ def table(rows: Sequence[Row], follows: Sequence[Row] | None = None) -> dict[str
                 made["words"][name] = list(known)
                 values = [known[value] for value in values]
             made["columns"][name] = values
-        elif follows is not None and name in follows[0]:
-            made["packed"][name] = packed(values, [row[name] for row in follows])
+        elif follows is not None and any(name in row for row in follows):
+            made["packed"][name] = packed(values, [row.get(name) for row in follows])
         else:
             made["columns"][name] = values
     return made

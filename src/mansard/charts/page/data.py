@@ -5,6 +5,8 @@ intensities, efficiencies) is left out, and worked out in the browser as the mod
 """
 
 import dataclasses
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mansard.charts.json_report import report_dict
@@ -20,9 +22,10 @@ from mansard.charts.page.detail import Detail
 from mansard.charts.page.digits import rates
 from mansard.charts.page.kernel_table import divided, homes, kernel_table
 from mansard.charts.page.others import MOST_KERNELS, bounded
-from mansard.charts.plain import number, text
+from mansard.charts.plain import number, plain, text
 from mansard.charts.scene import RooflineScene, marker_area, roofline_scene
 from mansard.charts.time_scene import time_scene
+from mansard.model.advice import Advice
 from mansard.model.analysis import Analysis
 
 #: Version of what stands in the page, for who reads it with a script.
@@ -36,18 +39,20 @@ MOST_EXACT = 2_000
 MOST_SPREADS = 2_000
 
 
-def page_data(analysis: Analysis, detail: Detail) -> dict[str, Any]:
+def page_data(analysis: Analysis, detail: Detail, given: Sequence[Advice]) -> dict[str, Any]:
     """Return all that the page shows, as plain values.
 
     Args:
         analysis: what to show.
         detail: what the run's launches say beyond it.
+        given: the advice on it.
     """
     shown = bounded(analysis)
     rate = rates(analysis.machine) if len(shown.kernels) > MOST_EXACT else None
     places = {kernel.key: place for place, kernel in enumerate(shown.kernels)}
-    report = report_dict(dataclasses.replace(shown, kernels=()))
+    report = report_dict(dataclasses.replace(analysis, kernels=()))
     del report["kernels"]
+    report["advice"] = [_advice(advice, places) for advice in given]
     # The sums are of all launches, whatever the page leaves out.
     report["warnings"] += _left_out(analysis, shown, exact=rate is None)
     scene, times = roofline_scene(shown), time_scene(shown)
@@ -74,7 +79,7 @@ def page_data(analysis: Analysis, detail: Detail) -> dict[str, Any]:
             for key, callers in detail.callers.items()
             if places.get(key, MOST_SPREADS) < MOST_SPREADS
         },
-        "timeline": None if detail.timeline is None else detail.timeline.columns(places),
+        "strip": None if detail.strip is None else detail.strip.columns(places),
         "levels": level_names([shown.totals, *shown.kernels]),
         "resources": {name: resource_label(name) for name in RESOURCES},
         "roofline": _roofline(scene),
@@ -88,6 +93,18 @@ def page_data(analysis: Analysis, detail: Detail) -> dict[str, Any]:
         },
         "area": {"all": marker_area(1.0), "least": marker_area(0.0)},
         "above_roof": {"limit": ABOVE_ROOF, "causes": ABOVE_ROOF_CAUSES},
+    }
+
+
+def _advice(advice: Advice, places: Mapping[str | None, int]) -> dict[str, Any]:
+    """Return advice as the report has it, its kernels as steps from place to place."""
+    there = [places.get(key, len(places) - 1) for key in advice.kernels]
+    return {
+        "rule": advice.rule,
+        "sentence": text(advice.sentence),
+        "recoverable_s": number(advice.recoverable_s),
+        "kernels": [place - before for before, place in itertools.pairwise([0, *there])],
+        "evidence": plain(advice.evidence),
     }
 
 

@@ -1,4 +1,4 @@
-"""What the launches of a run say beyond its Analysis: parts, spreads, callers, the time line.
+"""What the launches of a run say beyond its Analysis: parts, spreads, callers, one step in time.
 
 The Analysis sums launches by one thing at a time. The page filters kernels by phase and rank,
 and shows how the launches of a kernel spread, who launched them and when.
@@ -15,7 +15,7 @@ from mansard.analysis.floors import resources
 from mansard.analysis.groups import kernel
 from mansard.analysis.launches import launches
 from mansard.analysis.options import AnalysisOptions
-from mansard.charts.page.timeline import Timeline, read_timeline
+from mansard.charts.page.strip import Strip, read_strip
 from mansard.charts.plain import text
 from mansard.errors import FormatError
 from mansard.model.analysis import Analysis, Kernel
@@ -36,7 +36,7 @@ _NAME_LIMIT = 300
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class KernelPart:
     """The launches of a kernel in one phase, on one rank, or in one phase on one rank.
 
     Attributes:
@@ -70,13 +70,13 @@ class Detail:
         parts: kernels by phase, by rank, and by both, where there are several.
         spreads: by kernel, (least duration_s of a bar, launches) of its histogram.
         callers: by kernel, the operators that launched it, longest first.
-        timeline: when the launches ran.
+        strip: when the launches of one step ran.
     """
 
-    parts: tuple[Part, ...] = ()
+    parts: tuple[KernelPart, ...] = ()
     spreads: dict[str, tuple[tuple[float, int], ...]] = dataclasses.field(default_factory=dict)
     callers: dict[str, tuple[Caller, ...]] = dataclasses.field(default_factory=dict)
-    timeline: Timeline | None = None
+    strip: Strip | None = None
 
 
 def read_detail(run: Run, analysis: Analysis) -> Detail:
@@ -99,20 +99,20 @@ def read_detail(run: Run, analysis: Analysis) -> Detail:
         machine = analysis.machine
         plan = cube.Plan(
             launches=found,
-            resources=resources(machine, found.live) if machine else (),
+            resources=resources(machine, found) if machine else (),
             absent=absent_columns(run),
             options=AnalysisOptions(**analysis.options),
         )
-        cube.build(connection, plan)
+        plan = cube.build(connection, plan, machine)
         return Detail(
             parts=tuple(_parts(connection, plan)),
             spreads=_spreads(connection, plan),
             callers=_callers(connection, run),
-            timeline=read_timeline(connection, run.files[0]),
+            strip=read_strip(connection, run.files[0]),
         )
 
 
-def _parts(connection: "DuckDBPyConnection", plan: cube.Plan) -> Iterator[Part]:
+def _parts(connection: "DuckDBPyConnection", plan: cube.Plan) -> Iterator[KernelPart]:
     """Sum the cube to kernels by phase, by rank and by both, each where there are several."""
     phases, ranks = connection.execute(
         "SELECT count(DISTINCT coalesce('.' || phase, '')), count(DISTINCT coalesce(rank, -1)) "
@@ -137,7 +137,7 @@ def _parts(connection: "DuckDBPyConnection", plan: cube.Plan) -> Iterator[Part]:
         for values in cursor.fetchall():
             sums = dict(zip(names, values, strict=True))
             row = cube.Row("kernel", sums["key"], sums)
-            yield Part(sums.get("phase"), sums.get("rank"), by, kernel(row, plan, {}))
+            yield KernelPart(sums.get("phase"), sums.get("rank"), by, kernel(row, plan, {}))
 
 
 def _sums(connection: "DuckDBPyConnection") -> Iterator[str]:

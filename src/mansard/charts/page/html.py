@@ -11,10 +11,12 @@ import html
 from importlib.resources import files
 from string import Template
 
+from mansard.analysis.advice import advise
 from mansard.charts.labels import printable
 from mansard.charts.page.compact import embedded
 from mansard.charts.page.data import page_data
 from mansard.charts.page.detail import Detail
+from mansard.charts.page.first import advice_sentences, ranks_text
 from mansard.charts.page.sections import (
     ceilings_html,
     definitions_html,
@@ -43,7 +45,7 @@ _SCRIPTS = (
     "table.js",
     "csv.js",
     "overview.js",
-    "timeline.js",
+    "strip.js",
     "page.js",
 )
 
@@ -60,16 +62,22 @@ def page_html(analysis: Analysis, detail: Detail | None = None) -> str:
             of launches, operators, the time line. Without it the page lacks these.
     """
     detail = detail or Detail()
-    data = page_data(analysis, detail)
+    given = advise(analysis)
+    data = page_data(analysis, detail, given)
     encoding, text = embedded(data)
     library, style, script = _asset("vendor/d3.min.js"), _asset("style.css"), _script()
+    ranks = ranks_text(analysis)
     warnings = [(entry["code"], entry["message"]) for entry in data["report"]["warnings"]]
     page = Template(_asset("page.html")).substitute(
         policy=_policy((library, script), style),
         title=html.escape(printable(analysis.label or "run", 120)),
         subtitle=subtitle(analysis),
         totals=html.escape(printable(totals_text(analysis), 400)),
+        advice=sentences_html(advice_sentences(analysis, given)),
+        advice_hidden="" if given else "hidden",
         sentences=sentences_html(summary(analysis, detail)),
+        ranks=html.escape(ranks),
+        ranks_hidden="" if ranks else "hidden",
         warnings=notices_html(warnings),
         warnings_count=len(warnings),
         origin=origin_html(analysis),

@@ -6,7 +6,7 @@ from typing import Any
 
 from mansard.charts.json_report import report_dict
 from mansard.charts.page.compact import flat, table
-from mansard.charts.page.detail import Part
+from mansard.charts.page.detail import KernelPart
 from mansard.charts.page.digits import following, shortened
 from mansard.charts.plain import text
 from mansard.model.analysis import Analysis, Kernel
@@ -40,6 +40,7 @@ def kernel_table(
     only = dataclasses.replace(
         analysis,
         kernels=tuple(kernels),
+        totals=dataclasses.replace(analysis.totals, duration_s=None),  # so no advice is sought
         phases=(),
         families=(),
         ranks=(),
@@ -65,9 +66,11 @@ def kernel_table(
     return table(rows, [nothing | following(kernel, rate) for kernel in kernels])
 
 
-def homes(parts: Sequence[Part], places: Places, analysis: Analysis) -> list[dict[str, Any]]:
+def homes(parts: Sequence[KernelPart], places: Places, analysis: Analysis) -> list[dict[str, Any]]:
     """Return per kernel the phase and the rank that all of its launches belong to, if one does."""
-    found: list[dict[str, Any]] = [{"phase": None, "rank": None, "only": ""} for _ in places]
+    found: list[dict[str, Any]] = [
+        {"phase": None, "rank": None, "only": ""} for _ in analysis.kernels
+    ]
     for part in parts:
         if part.by != "phaserank" and _is_whole(part, places, analysis):
             row = found[places[part.kernel.key]]
@@ -77,7 +80,7 @@ def homes(parts: Sequence[Part], places: Places, analysis: Analysis) -> list[dic
 
 
 def divided(
-    parts: Sequence[Part], places: Places, analysis: Analysis
+    parts: Sequence[KernelPart], places: Places, analysis: Analysis
 ) -> tuple[list[Kernel], list[dict[str, Any]]]:
     """Return what kernels did in one of their phases or ranks, as far as there is room."""
     alone = {(part.kernel.key, part.by) for part in parts if _is_whole(part, places, analysis)}
@@ -104,6 +107,6 @@ def divided(
     return [part.kernel for part in kept], more
 
 
-def _is_whole(part: Part, places: Places, analysis: Analysis) -> bool:
+def _is_whole(part: KernelPart, places: Places, analysis: Analysis) -> bool:
     place = places.get(part.kernel.key)
     return place is not None and part.kernel.launches == analysis.kernels[place].launches

@@ -37,8 +37,10 @@ def _together(kernels: Sequence[Kernel]) -> Kernel:
         name: _total(kernel.floors_s.get(name) for kernel in kernels)
         for name in dict.fromkeys(name for kernel in kernels for name in kernel.floors_s)
     }
-    undecided = any((kernel.bound or "unknown").startswith("unknown") for kernel in kernels)
-    largest = max((name for name in floors if floors[name]), key=lambda n: floors[n] or 0.0)
+    undecided = any((kernel.bound or "").startswith("unknown") for kernel in kernels)
+    largest = max(
+        (name for name in floors if floors[name]), key=lambda n: floors[n] or 0.0, default=None
+    )
     sums = {name: _total(getattr(kernel, name) for kernel in kernels) for name in _SUMS}
     return Kernel(
         **sums,  # type: ignore[arg-type]

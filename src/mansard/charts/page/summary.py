@@ -3,20 +3,20 @@
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
-from mansard.analysis.census import census
 from mansard.charts.labels import (
     above_roof,
     count_text,
     key_label,
     known,
+    positive,
     printable,
     resource_label,
     unknown_paths,
 )
 from mansard.charts.page.detail import Detail
-from mansard.charts.page.timeline import Timeline
 from mansard.charts.rows import share
 from mansard.model.analysis import Analysis, Group, Kernel, quotient
+from mansard.model.paths import INTEGER_PATHS
 from mansard.units import format_share, format_si
 
 #: Filter value of launches outside any phase, or of unknown rank; the same in state.js.
@@ -48,7 +48,7 @@ Sentence = tuple[Phrase, ...]
 def summary(analysis: Analysis, detail: Detail) -> tuple[Sentence, ...]:
     """Say what a run comes to: time, floors, where time can be won, precision, launches."""
     sentences = [
-        _time(analysis, detail.timeline),
+        _time(analysis),
         _floors(analysis),
         _by_bound(analysis),
         _by_group(analysis, "family", analysis.families, "family"),
@@ -64,18 +64,18 @@ def summary(analysis: Analysis, detail: Detail) -> tuple[Sentence, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _time(analysis: Analysis, timeline: Timeline | None) -> Sentence:
-    totals = analysis.totals
+def _time(analysis: Analysis) -> Sentence:
+    totals, passed = analysis.totals, analysis.timeline
     said = (
         f"{format_si(known(totals.duration_s), 's')} on the GPU, in"
         f" {count_text(totals.launches, 'launch')} of {count_text(totals.kernels, 'kernel')}."
     )
-    if timeline and timeline.span_s > 0:
-        where = "" if timeline.rank is None else f" of rank {timeline.rank}"
+    if passed and passed.elapsed_s > 0:
+        what = "A step takes" if passed.steps == 1 else f"{passed.steps} steps take"
+        together = "" if passed.steps == 1 else ", all ranks and GPUs added up"
         said += (
-            f" From its first start to its last end the step{where} takes"
-            f" {format_si(timeline.span_s, 's')}: the GPU is busy"
-            f" {format_share(timeline.busy_s / timeline.span_s)} of that."
+            f" {what} {format_si(passed.elapsed_s, 's')} from first start to last end{together};"
+            f" the GPU is busy {format_share(passed.busy_s / passed.elapsed_s)} of that."
         )
     return (Phrase(said),)
 
@@ -201,13 +201,20 @@ def _widest(analysis: Analysis, detail: Detail) -> Sentence:
 
 
 def _precision(analysis: Analysis) -> Sentence:
-    mix = sorted(census(analysis.totals).flop_by_path.items(), key=lambda entry: -entry[1])
+    totals = analysis.totals
+    integer = {path.name for path in INTEGER_PATHS}
+    done = [
+        (work, path)
+        for path, work in totals.flop_by_path.items()
+        if path not in integer and positive(work)
+    ]
     phrases: list[Phrase] = []
-    for path, part in mix:
+    for work, path in sorted(done, key=lambda entry: -(entry[0] or 0.0)):
+        part = format_share(quotient(work, totals.flop))
         phrases.append(Phrase(", " if phrases else "FLOP by precision: "))
-        phrases.append(Phrase(f"{path} {format_share(part)}", ("path", path)))
+        phrases.append(Phrase(f"{path} {part}", ("path", path)))
     unknown = list(unknown_paths(analysis))
-    if unknown and not analysis.totals.flop_complete:
+    if unknown and not totals.flop_complete:
         listed = ", ".join(printable(path, 24) for path in unknown[:_MOST])
         more = f" and {len(unknown) - _MOST} more" if len(unknown) > _MOST else ""
         phrases.append(Phrase(f"{'; ' if phrases else 'FLOP '}not collected: {listed}{more}"))
@@ -258,7 +265,7 @@ def _census(
 
 def _launches(analysis: Analysis) -> Sentence:
     totals = analysis.totals
-    counted = census(totals, analysis.machine)
+    cost = analysis.machine.launch_cost("stream") if analysis.machine else None
     bound = [kernel for kernel in analysis.kernels if kernel.bound == "launch"]
     phrases = []
     if bound:
@@ -279,16 +286,18 @@ def _launches(analysis: Analysis) -> Sentence:
         phrases += [
             Phrase(
                 f"{count_text(totals.short_launches, 'launch')}"
-                f" ({format_share(counted.short_launches)}) of "
+                f" ({format_share(quotient(totals.short_launches, totals.launches))}) of "
             ),
             Phrase(count_text(kernels, "kernel"), ("is", "short")),
             Phrase(f" {'is' if totals.short_launches == 1 else 'are'} short{below}. "),
         ]
-    if counted.launch_cost_s is not None:
+    if cost and cost.value:
+        cost_s = cost.value * totals.launches
+        part = format_share(quotient(cost_s, known(totals.duration_s)))
         phrases.append(
             Phrase(
-                f"To start all launches one by one costs {format_si(counted.launch_cost_s, 's')},"
-                f" {format_share(counted.launch_cost_time)} of the time on the GPU."
+                f"To start all launches one by one costs {format_si(cost_s, 's')},"
+                f" {part} of the time on the GPU."
             )
         )
     return tuple(phrases)

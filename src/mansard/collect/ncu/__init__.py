@@ -6,6 +6,8 @@ under ncu, which counts all launches or a sample of them. The report is read nat
 
 from mansard.collect.ncu.collect import Collected, collect_with_ncu
 from mansard.collect.ncu.options import (
+    Caches,
+    Clocks,
     Conditions,
     Graphs,
     NcuOptions,
@@ -17,6 +19,8 @@ from mansard.collect.ncu.options import (
 )
 
 __all__ = [
+    "Caches",
+    "Clocks",
     "Collected",
     "Conditions",
     "Graphs",

@@ -157,7 +157,8 @@ def _failed_alone(ended: Ended) -> Collected:
     how = f"with code {ended.code}" if ended.code > 0 else f"by signal {-ended.code}"
     return Collected(
         failure=CollectError(
-            f"the program ended {how} in its run without ncu, so it was not counted"
+            f"the program ended {how} in its run without ncu, so it was not counted. If that is "
+            "how it always ends, --times ncu does without this run"
         ),
         program_code=ended.code if ended.code > 0 else 128 - ended.code,
     )

@@ -53,8 +53,8 @@ def command_line(tool: NcuTool, job: Job) -> list[str]:
         # Machine code is most of a report, and takes most of the time to write it.
         *_known(tool, "import-sass", "no"),
         *_known(tool, "disable-extra-suffixes"),
-        *("--clock-control", conditions.clock_control),
-        *("--cache-control", conditions.cache_control),
+        *("--clock-control", conditions.clocks.value),
+        *("--cache-control", conditions.caches.value),
         *("--replay-mode", conditions.replay.value),
         *_replay(tool, conditions),
         "--nvtx",

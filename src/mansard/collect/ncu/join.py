@@ -214,7 +214,7 @@ def _write(connection: "DuckDBPyConnection", capture: Capture, context: JoinCont
     rank = "NULL" if context.rank.rank is None else str(context.rank.rank)
     values = {
         "row": "t.number",
-        "host": f"coalesce(c.host, {literal(context.rank.host)})",
+        "host": literal(context.rank.host),
         "rank": rank,
         "id": "t.number",
         "kind": "t.kind",

@@ -63,6 +63,11 @@ class Log:
         self._open = ""
 
     @property
+    def has_errors(self) -> bool:
+        """Whether ncu spoke of an error."""
+        return any(message.startswith("==ERROR==") for message in self.messages)
+
+    @property
     def step(self) -> Step:
         """How far ncu is."""
         return self._step

@@ -25,6 +25,29 @@ class Graphs(StrEnum):
     GRAPH = "graph"
 
 
+class Clocks(StrEnum):
+    """What ncu does with the clocks.
+
+    ``none`` leaves them as the program finds them. ``base`` and ``boost`` lock them, which needs
+    rights, and gives rates that the program never sees.
+    """
+
+    NONE = "none"
+    BASE = "base"
+    BOOST = "boost"
+
+
+class Caches(StrEnum):
+    """What ncu does with the caches before each pass.
+
+    ``none`` leaves them as the launches before left them. ``all`` empties them, so that no launch
+    profits from the one before.
+    """
+
+    NONE = "none"
+    ALL = "all"
+
+
 class NvtxScope(StrEnum):
     """Whether a push/pop range holds for its ``thread`` or for the whole ``process``.
 
@@ -104,17 +127,15 @@ class Conditions:
     Attributes:
         replay: how passes are run.
         graphs: how CUDA graphs are counted.
-        clock_control: ``none`` leaves the clocks as the program finds them; ``base`` locks them,
-            which needs rights, and gives rates that the program never sees.
-        cache_control: ``none`` leaves the caches as the launches before left them; ``all``
-            empties them before each pass, so no launch profits from the one before.
+        clocks: whether they are locked.
+        caches: whether they are emptied.
         nvtx_scope: what a push/pop range covers.
     """
 
     replay: Replay = Replay.KERNEL
     graphs: Graphs = Graphs.NODE
-    clock_control: str = "none"
-    cache_control: str = "none"
+    clocks: Clocks = Clocks.NONE
+    caches: Caches = Caches.NONE
     nvtx_scope: NvtxScope = NvtxScope.PROCESS
 
 
@@ -145,6 +166,13 @@ class NcuOptions:
     keep: tuple[str, ...] = ()
     keep_report: Path | None = None
     ncu: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.traced and self.conditions.graphs is Graphs.GRAPH:
+            raise UsageError(
+                "--graphs graph counts whole graphs, and a trace has their kernels: leave out "
+                "--sample and --times, or count the nodes"
+            )
 
     @property
     def traced(self) -> bool:

@@ -19,7 +19,7 @@ from mansard.collect.ncu.vocabulary import vocabulary
 from mansard.collect.ranks import Rank
 from mansard.counters.apply import Applied, apply
 from mansard.counters.table import table_for
-from mansard.engine import connect, identifier
+from mansard.engine import connect, identifier, literal
 from mansard.model.capture import Capture
 from mansard.model.columns import WORK_COLUMNS
 from mansard.model.notice import Notice
@@ -70,8 +70,11 @@ def write_counted(counted: Counted, options: NcuOptions, *, path: Path, rank: Ra
     """
     with connect() as connection:
         capture = read_ncu_rep(counted.report, connection, _TABLE, name=counted.report.name)
-        if rank.rank is not None:
-            connection.execute(f"UPDATE {identifier(_TABLE)} SET rank = {rank.rank}")
+        # ncu calls every host 127.0.0.1, and knows of no ranks.
+        connection.execute(
+            f"UPDATE {identifier(_TABLE)} SET host = {literal(rank.host)}, "
+            f"rank = {'NULL' if rank.rank is None else rank.rank}"
+        )
         said = [*log_notices(counted.log), *_own_notices(counted, options, rank)]
         extra = _facts(counted, options)
         if counted.launches:
@@ -116,6 +119,15 @@ def _with(provenance: Provenance, notices: Sequence[Notice], extra: dict[str, st
 def _own_notices(counted: Counted, options: NcuOptions, rank: Rank) -> list[Notice]:
     said: list[Notice] = []
     selection = options.selection
+    if counted.ended.code and not counted.log.has_errors:
+        said.append(
+            Notice(
+                "ncu-failed",
+                f"ncu ended with code {counted.ended.code} and did not say why: launches may be "
+                "missing",
+                partial=True,
+            )
+        )
     if counted.ended.stopped_by is not None:
         said.append(
             Notice(
@@ -166,8 +178,8 @@ def _facts(counted: Counted, options: NcuOptions) -> dict[str, str]:
         "nvtx_scope": conditions.nvtx_scope.value,
     }
     for name, chosen in (
-        ("clock_control", conditions.clock_control),
-        ("cache_control", conditions.cache_control),
+        ("clock_control", conditions.clocks.value),
+        ("cache_control", conditions.caches.value),
     ):
         reason = _REASONS[name].get(chosen)
         if reason:

@@ -6,8 +6,10 @@ import subprocess
 import numpy as np
 import pytest
 
-from mansard.bench.cpu import kernels, oracle, stream
+from mansard.bench.cpu import oracle, stream
+from mansard.bench.cpu.compute_kernels import compute_module
 from mansard.bench.cpu.recipes import recipes_for
+from mansard.bench.cpu.stream_kernels import STREAM_UNROLL, stream_module
 
 # Pointers without types came with LLVM 15: the plain name may be an older one.
 LLC = next((path for it in range(30, 14, -1) if (path := shutil.which(f"llc-{it}"))), None)
@@ -64,7 +66,7 @@ def emulate(folder, text, memory, *arguments):
 def test_every_instruction_gives_the_recomputed_result(tmp_path, recipe):
     memory = oracle.initial_memory(recipe, 1, bounded=False)
     expected = oracle.expected_accumulators(recipe, memory, 2)
-    text = kernels.compute_module(recipe, "aarch64", additions=50)
+    text = compute_module(recipe, "aarch64", additions=50)
     found = emulate(tmp_path, text, memory, "@0", "2", "1")
     assert np.array_equal(found[: len(expected)], expected)
 
@@ -74,9 +76,9 @@ def test_memory_kernels_leave_the_right_values(tmp_path, access):
     size = 8192
     values = np.random.default_rng(0).random(3 * size // 8 + 512)
     scalar = str(int(np.float64(stream.SCALAR).view(np.int64)))
-    step = 16 * kernels.STREAM_UNROLL
+    step = 16 * STREAM_UNROLL
     places = {"read": ("@24576", "@0", "@0"), "triad nt": ("@0", "@8192", "@16384")}[access]
-    text = kernels.stream_module(access, "aarch64", 16)
+    text = stream_module(access, "aarch64", 16)
     raw = emulate(
         tmp_path, text, values.view(np.uint8), *places, str(size // step), "2", scalar, str(step)
     )

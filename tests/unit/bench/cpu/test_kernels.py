@@ -2,9 +2,15 @@
 
 import pytest
 
-from mansard.bench.cpu import jit, kernels
+from mansard.bench.cpu import jit
+from mansard.bench.cpu.compute_kernels import (
+    compute_kernel,
+    compute_module,
+    instructions_per_iteration,
+)
 from mansard.bench.cpu.machine_code import innermost_loop
 from mansard.bench.cpu.recipes import recipes_for
+from mansard.bench.cpu.stream_kernels import STREAMS, stream_kernel
 from mansard.errors import DeviceError
 
 AVX512 = "avx512f avx512_fp16 avx512_bf16 avx512_vnni amx_tile amx_bf16 amx_int8"
@@ -54,20 +60,20 @@ def compute_cases():
 @pytest.mark.parametrize(("name", "recipe"), list(compute_cases()))
 def test_a_compute_loop_has_only_its_instruction_and_stays_in_registers(name, recipe):
     architecture, _, target, _ = TARGETS[name]
-    text = compiled(kernels.compute_kernel(recipe, architecture), target)
+    text = compiled(compute_kernel(recipe, architecture), target)
     loop = innermost_loop(text, architecture)
-    assert loop.count(recipe.mnemonic) == kernels.instructions_per_iteration(recipe)
+    assert loop.count(recipe.mnemonic) == instructions_per_iteration(recipe)
     # Beside them: a decrement and a jump, perhaps a comparison.
-    assert len(loop.instructions) <= kernels.instructions_per_iteration(recipe) + 3
+    assert len(loop.instructions) <= instructions_per_iteration(recipe) + 3
     assert loop.memory_operands == 0
     assert loop.stack_operands == 0
 
 
-@pytest.mark.parametrize("access", kernels.STREAMS)
+@pytest.mark.parametrize("access", STREAMS)
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_memory_loop_moves_exactly_the_bytes_of_its_streams(name, access):
     architecture, _, target, width = TARGETS[name]
-    loop = innermost_loop(compiled(kernels.stream_kernel(access, width), target), architecture)
+    loop = innermost_loop(compiled(stream_kernel(access, width), target), architecture)
     reads, writes = {"read": (1, 0), "write": (0, 1), "copy": (1, 1), "triad": (2, 1)}[
         access.removesuffix(" nt")
     ]
@@ -80,8 +86,8 @@ def test_a_memory_loop_moves_exactly_the_bytes_of_its_streams(name, access):
 )
 def test_non_temporal_stores_are_real_ones(name, store):
     architecture, _, target, width = TARGETS[name]
-    around = innermost_loop(compiled(kernels.stream_kernel("copy nt", width), target), architecture)
-    through = innermost_loop(compiled(kernels.stream_kernel("copy", width), target), architecture)
+    around = innermost_loop(compiled(stream_kernel("copy nt", width), target), architecture)
+    through = innermost_loop(compiled(stream_kernel("copy", width), target), architecture)
     assert around.count(store) == 16
     assert through.count(store) == 0
 
@@ -89,7 +95,7 @@ def test_non_temporal_stores_are_real_ones(name, store):
 def test_additions_are_spread_between_the_instructions_that_load_the_core():
     architecture, flags, target, _ = TARGETS["avx512"]
     recipe = recipes_for(architecture, frozenset(flags.split()))[0]
-    text = compiled(kernels.compute_module(recipe, architecture, additions=100), target)
+    text = compiled(compute_module(recipe, architecture, additions=100), target)
     loop = innermost_loop(text, architecture)
     names = [line.split()[0] for line in loop.instructions]
     assert names.count("addq") == 100
@@ -103,7 +109,7 @@ def test_inline_assembly_for_another_architecture_is_refused_not_fatal():
     architecture, flags, target, _ = TARGETS[name]
     recipe = recipes_for(architecture, frozenset(flags.split()))[0]
     with pytest.raises(DeviceError, match="Inline assembly cannot be compiled"):
-        jit.assembly(kernels.compute_module(recipe, architecture), target)
+        jit.assembly(compute_module(recipe, architecture), target)
 
 
 def test_text_that_llvm_does_not_accept_is_an_error_of_ours():

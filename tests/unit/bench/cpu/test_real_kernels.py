@@ -6,11 +6,13 @@ import platform
 import numpy as np
 import pytest
 
-from mansard.bench.cpu import compute, jit, kernels, stream
+from mansard.bench.cpu import compute, jit, stream
+from mansard.bench.cpu.compute_kernels import compute_module
 from mansard.bench.cpu.memory import Buffer
 from mansard.bench.cpu.processor import read_processor
 from mansard.bench.cpu.recipes import PATHS, recipes_for
 from mansard.bench.cpu.rig import Rig
+from mansard.bench.cpu.stream_kernels import STREAMS
 from mansard.bench.cpu.team import Team
 from mansard.errors import DeviceError, MachineError
 
@@ -64,7 +66,7 @@ def test_a_compute_call_counts_its_operations(rig):
 def test_a_wrong_result_is_refused(rig):
     recipe = recipes_for(rig.processor.architecture, rig.processor.flags)[0]
     other = dataclasses.replace(recipe, operation=recipe.operation.replace("{b}", "{a}"))
-    text = kernels.compute_module(other, rig.processor.architecture)
+    text = compute_module(other, rig.processor.architecture)
     kernel = jit.compile_kernel(text, jit.host_target())
     with pytest.raises(MachineError, match="gave a wrong result"):
         compute.check_result(recipe, kernel, rig.team)
@@ -79,7 +81,7 @@ def test_a_loop_that_is_not_what_is_counted_is_refused(rig):
         stream.check_code("copy", kernel, rig.processor.architecture, 16)
 
 
-@pytest.mark.parametrize("access", kernels.STREAMS)
+@pytest.mark.parametrize("access", STREAMS)
 @pytest.mark.parametrize("footprint_kib", [24, 300])
 def test_every_access_leaves_the_right_values(rig, access, footprint_kib):
     prepared = rig.stream(access, footprint_kib << 10, footprint_kib << 10)

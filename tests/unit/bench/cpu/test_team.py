@@ -4,7 +4,8 @@ import threading
 
 import pytest
 
-from mansard.bench.cpu import jit, kernels
+from mansard.bench.cpu import jit
+from mansard.bench.cpu.compute_kernels import compute_module
 from mansard.bench.cpu.jit import Kernel
 from mansard.bench.cpu.processor import read_processor
 from mansard.bench.cpu.recipes import recipes_for
@@ -147,7 +148,7 @@ def test_after_many_attempts_threads_wait_as_long_as_it_takes():
 def test_a_native_thread_that_waits_in_vain_closes_the_gate_for_all():
     processor = read_processor()
     recipe = recipes_for(processor.architecture, processor.flags)[0]
-    text = kernels.compute_module(recipe, processor.architecture)
+    text = compute_module(recipe, processor.architecture)
     kernel = jit.compile_kernel(text, jit.host_target())
     gate, times, args = ((ctypes.c_int64 * 16)() for _ in range(3))
     shared = (ctypes.addressof(gate), 2, 100, 1, ctypes.addressof(times), ctypes.addressof(args))

@@ -60,8 +60,8 @@ class FakeWorker:
             if isinstance(answer, Exception):
                 raise answer
             return Reply(built=answer)
-        self.asked.append(request.test.name)
-        answer = self.script(request.test)
+        self.asked.append(request.task.name)
+        answer = self.script(request.task)
         if isinstance(answer, BaseException):
             raise answer
         return answer if isinstance(answer, Reply) else Reply(outcome=answer)

@@ -157,7 +157,7 @@ def test_progress_rises_from_0_to_1(workers):
 
 def test_paths_that_the_gpu_lacks_are_named(workers):
     machine = measure_gpu(choice=ONLY_FP64, make_worker=workers())
-    assert any("does not have: tensor fp4" in caveat for caveat in machine.caveats)
+    assert "This GPU does not have: tensor fp4, tensor fp6." in machine.caveats
 
 
 def test_an_unknown_chip_of_a_known_generation_runs_on_compatible_code_and_says_so(workers, opened):

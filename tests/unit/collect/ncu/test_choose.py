@@ -1,10 +1,11 @@
 """Filters of ncu, applied to a trace."""
 
 import pytest
+from ncu_makers import in_order, traced
+
 from mansard.collect.ncu.choose import chosen_launches, function_name, range_filter
 from mansard.collect.ncu.options import Selection
 from mansard.errors import UsageError
-from ncu_makers import in_order, traced
 
 
 @pytest.mark.parametrize(
@@ -22,7 +23,10 @@ def test_the_name_of_the_function_is_what_ncu_filters_by(demangled, name):
 
 
 def test_a_kernel_filter_keeps_its_kernels_and_no_copies():
-    launches = [*in_order({"symbol": "add"}, {"symbol": "addmul"}), traced(kind="memcpy", name="memcpy HtoD")]
+    launches = [
+        *in_order({"symbol": "add"}, {"symbol": "addmul"}),
+        traced(kind="memcpy", name="memcpy HtoD"),
+    ]
     exact = chosen_launches(launches, Selection(kernel_name="add"))
     assert [each.symbol for each in exact] == ["add"]
     found = chosen_launches(launches, Selection(kernel_name="regex:^add"))

@@ -9,6 +9,8 @@ import textwrap
 import time
 
 import pytest
+from ncu_makers import DATA, GRAPH_NODES, traced
+
 from mansard.collect.ncu import (
     NcuOptions,
     Selection,
@@ -29,7 +31,6 @@ from mansard.errors import (
     PermissionDeniedError,
     UsageError,
 )
-from ncu_makers import DATA, GRAPH_NODES, traced
 
 HOPPER = NcuOptions(chip="9.0")
 PROGRAM = (sys.executable, "-S", "-E", "-c", "print('hello')")
@@ -141,12 +142,13 @@ def test_a_crash_of_ncu_keeps_the_launches_that_are_whole(fake_ncu, tmp_path, mo
     monkeypatch.setenv("FAKE_NCU_REPORT", str(DATA / "ncu_rep" / "zoo.ncu-rep.gz"))
     collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", HOPPER)
     assert 0 < len(rows(collected.run, "name")) < 9
-    assert "report-cut" in codes(collected)
+    assert {"report-cut", "ncu-failed"} <= codes(collected)
     assert collected.run.partial
 
 
 def test_a_crash_that_leaves_nothing_is_told_and_the_rest_is_kept(fake_ncu, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_NCU", "crash")
+    monkeypatch.setenv("FAKE_NCU_PART", "0.02")
     collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", HOPPER)
     assert collected.run is None
     assert f"signal {signal.SIGSEGV}" in str(collected.failure)
@@ -186,7 +188,7 @@ def test_an_old_ncu_counts_all_launches_and_refuses_to_sample(fake_ncu, tmp_path
 
 
 def test_without_ncu_or_program_nothing_runs(fake_ncu, tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="no program ./missing"):
+    with pytest.raises(InputError, match=r"no program ./missing"):
         collect_with_ncu(("./missing",), tmp_path / "r.parquet", HOPPER)
     monkeypatch.setenv("FAKE_NCU", "silent")
     with pytest.raises(DeviceError, match="not an ncu that runs"):
@@ -204,9 +206,10 @@ def test_an_interrupt_ends_the_program_and_keeps_what_was_recorded(fake_ncu, tmp
         import sys
         from pathlib import Path
         from mansard.collect.ncu import NcuOptions, collect_with_ncu
+        told = []
         def watch(progress):
-            if progress.step.kernels == 3:
-                print("counting", flush=True)
+            if progress.step.kernels > 2 and not told:
+                told.append(print("counting", flush=True))
         program = (sys.executable, "-S", "-E", "-c", "import time; time.sleep(60)")
         c = collect_with_ncu(program, Path({str(tmp_path / "r.parquet")!r}), NcuOptions(chip="9.0"), watch=watch)
         print(c.stopped_by, c.program_code, c.run.partial, [n.code for n in c.run.all_notices])
@@ -250,7 +253,11 @@ def launches_of_the_report(gemms=2, adds=2):
     # Field for field what the report holds of them.
     shapes = {GEMM: (2, 64, 1, 384, 1, 1), ADD: (65536, 1, 1, 128, 1, 1)}
     shared = {GEMM: 213188, ADD: 0}
-    order = [*([GEMM, ADD] * min(gemms, adds)), *([GEMM] * (gemms - adds)), *([ADD] * (adds - gemms))]
+    order = [
+        *([GEMM, ADD] * min(gemms, adds)),
+        *([GEMM] * (gemms - adds)),
+        *([ADD] * (adds - gemms)),
+    ]
     return [
         traced(symbol, number=number, shape=shapes[symbol], shared_bytes=shared[symbol])
         for number, symbol in enumerate(order)

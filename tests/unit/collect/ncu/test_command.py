@@ -8,8 +8,11 @@ import pytest
 from mansard.collect.ncu.command import Job, command_line, kernel_filter, sampling
 from mansard.collect.ncu.installation import NcuTool
 from mansard.collect.ncu.options import (
+    Caches,
+    Clocks,
     Conditions,
     Graphs,
+    NcuOptions,
     NvtxScope,
     Replay,
     Selection,
@@ -77,15 +80,15 @@ def test_an_old_version_gets_only_the_options_that_it_knows():
 def test_whole_graphs_need_a_version_that_has_them():
     conditions = Conditions(graphs=Graphs.GRAPH)
     assert line(conditions=conditions)[-4] == "graph"
-    with pytest.raises(UsageError, match="2021.3.0.0 .* has no --graph-profiling"):
+    with pytest.raises(UsageError, match=r"2021.3.0.0 .* has no --graph-profiling"):
         line(OLD, conditions=conditions)
 
 
 def test_conditions_are_passed_on():
     conditions = Conditions(
         replay=Replay.APPLICATION,
-        clock_control="base",
-        cache_control="all",
+        clocks=Clocks.BASE,
+        caches=Caches.ALL,
         nvtx_scope=NvtxScope.THREAD,
     )
     text = " ".join(line(conditions=conditions))
@@ -160,6 +163,11 @@ def test_the_filter_of_collectives_has_no_colon_that_would_cut_the_kernel_id():
 def test_sampling_needs_a_version_that_can():
     with pytest.raises(UsageError, match="no --filter-mode, which the sampling of launches needs"):
         line(OLD, selection=Selection(sample=1))
+
+
+def test_whole_graphs_cannot_be_put_together_with_a_trace_of_kernels():
+    with pytest.raises(UsageError, match="--graphs graph counts whole graphs"):
+        NcuOptions(selection=Selection(sample=1), conditions=Conditions(graphs=Graphs.GRAPH))
 
 
 def test_a_sample_cannot_be_combined_with_numbers_of_launches():

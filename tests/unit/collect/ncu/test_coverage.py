@@ -1,6 +1,8 @@
 """What is said of a sampled run; the uncertainty is worked out by hand."""
 
 import pytest
+from ncu_makers import counted, in_order, report_of
+
 from mansard.collect.ncu.coverage import coverage_notices, measure_coverage
 from mansard.collect.ncu.join import JoinContext, join
 from mansard.collect.ncu.symbols import symbols_in
@@ -10,7 +12,6 @@ from mansard.counters.apply import apply
 from mansard.counters.table import table_for
 from mansard.engine import connect
 from mansard.readers.ncu_rep import read_ncu_rep
-from ncu_makers import counted, in_order, report_of
 
 
 @pytest.fixture

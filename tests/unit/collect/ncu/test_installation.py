@@ -24,7 +24,7 @@ def test_the_variable_names_the_ncu_before_every_other_place(fake_ncu, tmp_path)
 def test_the_ncu_that_a_person_names_is_taken_alone(fake_ncu, tmp_path):
     given = answering(tmp_path / "other")
     assert find_ncu({"MANSARD_NCU": str(fake_ncu)}, given=given).version == "2024.1.0.0"
-    with pytest.raises(DeviceError, match="--ncu names .*nowhere"):
+    with pytest.raises(DeviceError, match=r"--ncu names .*nowhere"):
         find_ncu({"MANSARD_NCU": str(fake_ncu)}, given=tmp_path / "nowhere")
 
 
@@ -50,7 +50,7 @@ def test_a_script_that_only_looks_for_ncu_is_passed_over(tmp_path):
 
 
 def test_without_any_ncu_the_message_says_where_to_get_it(tmp_path):
-    with pytest.raises(DeviceError, match="comes with the CUDA toolkit.*MANSARD_NCU") as caught:
+    with pytest.raises(DeviceError, match=r"comes with the CUDA toolkit.*MANSARD_NCU") as caught:
         find_ncu({"PATH": str(tmp_path)}, root=tmp_path)
     assert caught.value.slug == "ncu"
 

@@ -1,13 +1,14 @@
 """Counted launches and traced launches put together; expected values are worked out by hand."""
 
 import pytest
+from ncu_makers import counted, in_order, report_of, traced
+
 from mansard.collect.ncu.join import JoinContext, join
 from mansard.collect.ncu.symbols import symbols_in
 from mansard.collect.ncu.vocabulary import vocabulary
 from mansard.collect.ranks import Rank
 from mansard.engine import connect
 from mansard.readers.ncu_rep import read_ncu_rep
-from ncu_makers import counted, in_order, report_of, traced
 
 RANK = Rank(None, 1, "node", 4)
 

@@ -1,5 +1,7 @@
 """What is read out of ncu's log while it grows."""
 
+import itertools
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -83,7 +85,7 @@ def test_messages_are_bounded():
 @given(st.lists(st.integers(0, len(WHOLE)), max_size=8))
 def test_the_pieces_in_which_it_comes_make_no_difference(cuts):
     edges = [0, *sorted(cuts), len(WHOLE)]
-    log = read(*(WHOLE[a:b] for a, b in zip(edges, edges[1:], strict=False)))
+    log = read(*(WHOLE[a:b] for a, b in itertools.pairwise(edges)))
     assert (log.step, log.messages, log.processes) == (
         read(WHOLE).step,
         read(WHOLE).messages,

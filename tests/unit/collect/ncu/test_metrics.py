@@ -3,13 +3,14 @@
 from pathlib import Path
 
 import pytest
+from ncu_makers import program_file
+
 from mansard.collect.ncu import metrics
 from mansard.collect.ncu.installation import NcuTool, examine
 from mansard.collect.ncu.metrics import metrics_in, split_by_chip, table_of, wanted_counters
 from mansard.collect.ncu.options import NcuOptions, Tensor
 from mansard.counters.table import table_for
 from mansard.errors import DeviceError
-from ncu_makers import program_file
 
 HOPPER = table_for(chip="GH100")
 
@@ -33,7 +34,7 @@ def test_the_chip_is_asked_of_nvidia_smi_where_the_driver_does_not_load(tmp_path
 def test_without_a_gpu_the_message_names_the_ways_out(tmp_path, monkeypatch):
     monkeypatch.setattr(metrics, "load_driver", no_driver)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(DeviceError, match="no GPU was found.*--chip") as caught:
+    with pytest.raises(DeviceError, match=r"no GPU was found.*--chip") as caught:
         table_of(NcuOptions())
     assert caught.value.slug == "no-gpu"
 
@@ -69,5 +70,7 @@ def test_an_ncu_that_lists_nothing_is_trusted():
 
 
 def test_a_listing_gives_the_names_at_the_start_of_its_lines():
-    text = "Device GH100\n----- ---\nMetric Name  Unit\ndram__bytes   byte # of b__x\n\n  lts__t x\n"
+    text = (
+        "Device GH100\n----- ---\nMetric Name  Unit\ndram__bytes   byte # of b__x\n\n  lts__t x\n"
+    )
     assert metrics_in(text) == {"dram__bytes", "lts__t"}

@@ -5,6 +5,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+
 from mansard.collect.ncu.trace.nsys import nsys_command, read_sqlite
 from mansard.errors import CollectError
 

@@ -9,9 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from ncu_makers import program_file
+
 from mansard.collect.ncu.process import resolve_program, run_program
 from mansard.errors import InputError
-from ncu_makers import program_file
 
 PYTHON = (sys.executable, "-S", "-E")
 
@@ -26,7 +27,9 @@ def test_output_and_arguments_pass_through_untouched(tmp_path, capfd):
     assert err == "\x1b[1mbold\n"
 
 
-@pytest.mark.parametrize(("code", "expected"), [("raise SystemExit(7)", 7), ("import os; os.abort()", -6)])
+@pytest.mark.parametrize(
+    ("code", "expected"), [("raise SystemExit(7)", 7), ("import os; os.abort()", -6)]
+)
 def test_exit_codes_and_signals_are_told(code, expected):
     assert run_program([*PYTHON, "-c", code]).code == expected
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from ncu_makers import DATA, program_file
+
 from mansard.collect.cupti import activity, records
 from mansard.collect.ncu.options import Times
 from mansard.collect.ncu.trace import layout, run, trace_program
@@ -15,7 +17,6 @@ from mansard.collect.ncu.trace.inside import write_records
 from mansard.collect.ncu.trace.run import inside_command
 from mansard.collect.ncu.trace.trace import read_trace
 from mansard.errors import CollectError
-from ncu_makers import DATA, program_file
 
 FAKE = DATA / "fake_ncu"
 PROGRAM = (sys.executable, str(FAKE / "gpu_program.py"), "an argument")
@@ -98,7 +99,9 @@ def test_a_trace_that_grows_too_long_is_cut_and_says_so(with_stub, tmp_path, mon
 @needs_compiler
 def test_a_cupti_that_does_not_load_leaves_the_program_alone(tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(run, "find_cupti", lambda major: "/nowhere/libcupti.so")
-    code = "import ctypes, os; ctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()"
+    code = (
+        "import ctypes, os; ctypes.CDLL(os.environ['CUDA_INJECTION64_PATH']).InitializeInjection()"
+    )
     traced = trace_program((sys.executable, "-c", code), tmp_path)
     assert traced.ended.code == 0
     assert traced.trace is None
@@ -148,7 +151,10 @@ def test_python_programs_are_traced_from_inside_without_a_compiler(tmp_path, mon
     ("program", "expected"),
     [
         (["python3.12", "-u", "a.py", "-m"], ["python3.12", "-u", *("-m", "T", "F"), "a.py", "-m"]),
-        (["/v/bin/python", "-X", "dev", "-m", "x"], ["/v/bin/python", "-X", "dev", *("-m", "T", "F"), "-m", "x"]),
+        (
+            ["/v/bin/python", "-X", "dev", "-m", "x"],
+            ["/v/bin/python", "-X", "dev", *("-m", "T", "F"), "-m", "x"],
+        ),
         (["python", "-c", "pass"], ["python", *("-m", "T", "F"), "-c", "pass"]),
         (["python"], None),
         (["./app"], None),
@@ -175,7 +181,12 @@ def test_records_written_from_inside_read_like_those_of_the_library(tmp_path):
     call = records.ApiRecord(kind=activity.DRIVER, start=2, correlationId=2)
     write_records([kernel, *marks, call], folder)
     (launch,) = read_trace(tmp_path, "test").launches
-    assert (launch.process, launch.symbol, launch.shape[:1], launch.phase) == (41, "k", (3,), "step")
+    assert (launch.process, launch.symbol, launch.shape[:1], launch.phase) == (
+        41,
+        "k",
+        (3,),
+        "step",
+    )
 
 
 @pytest.mark.parametrize("text", [b"", b"a", "_ZN2at6native\xff".encode(), b"x" * 5000])

@@ -1,7 +1,7 @@
 // Device memory: read, write, copy and triad of arrays many times larger than L2, each word once.
 //
-// Work: none, triad: 2 FLOP a double. Bytes a thread and tile: 16 * UNROLL of each stream; read
-// and write have one stream, copy two (one read, one written), triad three (two read).
+// Work: none, triad: 2 FLOP a double. Bytes: 16 * UNROLL a thread, tile and stream; read and write
+// have one stream, copy two (one read, one written), triad three (two read).
 // Kept by: volatile loads whose sum goes into the total when the caller gives one; stores
 // go to distinct addresses. Loads do not allocate in L1 and are all issued before their first use;
 // stores stream (.cs), which leaves L2 to the reads: on an H200 worth 5 % of a copy.

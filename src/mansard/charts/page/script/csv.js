@@ -17,7 +17,7 @@ function pathColumn(path) {
 
 /** Columns of a table as (header, value of a row), as mansard.charts.csv_report.kernels_csv. */
 function csvColumns(rows, by) {
-  const keys = (pick) => [...new Set(rows.flatMap((row) => Object.keys(pick(row))))];
+  const keys = (pick) => Object.keys(pick(page.report.totals)).filter((key) => rows.some((row) => key in pick(row)));
   const levels = page.levels;
   return [
     ["number", (row) => row.place + 1],

@@ -129,6 +129,16 @@ function rowsOf(page) {
   return { kernels, parts };
 }
 
+/** Put the kernels of each advice into it by name, as in the report; return their places. */
+function adviceOf(report, kernels) {
+  return report.advice.map((advice) => {
+    let place = 0;
+    const places = advice.kernels.map((step) => (place += step));
+    advice.kernels = places.map((at) => kernels[at].name);
+    return new Set(places);
+  });
+}
+
 /** Phases, families and ranks of the report: bytes stand flat there, as in its groups. */
 function groupsOf(report) {
   const made = {};

@@ -7,7 +7,8 @@ const PREFIXES = [
 
 /** As Python's format(value, ".Nf"): a tie goes to the even digit, which toFixed does not do. */
 function fixed(value, decimals) {
-  if (Math.abs(value) >= 1e21) return BigInt(value).toString();
+  if (Math.abs(value) >= 1e21) return BigInt(value).toString() + (decimals ? `.${"0".repeat(decimals)}` : "");
+  if (Object.is(value, -0)) return `-${fixed(0, decimals)}`;
   const exact = value.toFixed(decimals + 60);
   const cut = exact.length - 60;
   const even = /^50*$/.test(exact.slice(cut)) && "02468".includes(exact.slice(0, cut).match(/\d(?=\D*$)/)[0]);
@@ -47,7 +48,7 @@ function formatShare(value) {
 /** FLOP/byte in at most six letters; "-" when unknown. */
 function formatIntensity(value) {
   if (!known(value)) return "-";
-  if (value === 0) return "0";
+  if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   if (value >= 0.01 && value < 999.5) return general(value, 3);
   if (value >= 0.001 && value < 0.01) return general(value, 2);
   if (value >= 999.5 && value < 99999.5) return fixed(value, 0);

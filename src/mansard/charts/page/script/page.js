@@ -36,6 +36,7 @@ function fillFilters(form, kernels) {
     bound: page.report.machine === null ? [] : counted(boundOf, (value) => (value === "?" ? "undecided" : page.resources[value] ?? value)),
     path: paths.map((path) => [path, path]),
     is: asks,
+    advice: page.advised.flatMap((places, at) => (places.size ? [[String(at + 1), `${at + 1} ${page.report.advice[at].rule} (${places.size})`]] : [])),
     phase: named("phase"),
     rank: named("rank"),
   };
@@ -121,7 +122,7 @@ async function main() {
   page = await readPage();
   const { kernels, parts } = rowsOf(page);
   const groups = { kernel: kernels, ...groupsOf(page.report) };
-  Object.assign(page, { kernels, parts });
+  Object.assign(page, { kernels, parts, advised: adviceOf(page.report, kernels) });
   const form = document.getElementById("filters");
   fillFilters(form, kernels);
   const several = ["family", "phase", "rank"].filter((by) => groups[by].length > 1 || (by === "family" && groups[by].length));
@@ -142,7 +143,7 @@ async function main() {
     figure.querySelector(".notes").replaceChildren(...notes.map((note) => cell("li", note)));
   }
   const table = new Table(groups);
-  const strip = page.timeline ? new Strip(document.getElementById("timeline"), page.timeline, kernels) : null;
+  const strip = page.strip ? new Strip(document.getElementById("strip"), page.strip, kernels) : null;
   let source = kernels;
   let shown = kernels;
 
@@ -172,7 +173,18 @@ async function main() {
   listen(show);
   show(new Set([...FILTERS, "by", "theme"]));
   for (const plot of plots) plot.resize();
+  // The panel stays below the bar of filters, however many lines that takes.
+  new ResizeObserver(() => document.documentElement.style.setProperty("--bar", `${form.offsetHeight}px`)).observe(form);
   window.addEventListener("hashchange", readAddress);
+  for (const link of document.querySelectorAll("a.filter")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      history.pushState(null, "", link.hash);
+      readAddress();
+      // What the sentence speaks of is further down.
+      form.scrollIntoView();
+    });
+  }
   document.getElementById("by").addEventListener("change", (event) => update({ by: event.target.value, sort: "" }));
   document.getElementById("overview-by").addEventListener("change", () => showOverview(shown, groups));
   document.getElementById("theme").addEventListener("click", () => update({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % 3] }));

@@ -3,7 +3,7 @@
 /** Value of a filter for launches outside any phase, or of unknown rank. */
 const NONE = "(none)";
 
-const FILTERS = ["q", "family", "bound", "path", "is", "phase", "rank"];
+const FILTERS = ["q", "family", "bound", "path", "is", "advice", "phase", "rank"];
 
 /** What the filter "is" asks of a kernel, as mansard.charts.page.summary.IS. */
 const IS = {
@@ -16,7 +16,7 @@ const IS = {
 };
 
 const DEFAULTS = {
-  q: "", family: "", bound: "", path: "", is: "", phase: "", rank: "",
+  q: "", family: "", bound: "", path: "", is: "", advice: "", phase: "", rank: "",
   select: "", by: "kernel", sort: "", theme: "",
 };
 
@@ -77,11 +77,13 @@ function sourceRows(kernels, parts) {
 function filterRows(rows) {
   const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
   const asks = IS[state.is]?.[1];
+  const advised = state.advice ? page.advised[state.advice - 1] ?? new Set() : null;
   return rows.filter((row) => {
     if (state.family && row.family !== state.family) return false;
     if (state.bound && boundOf(row) !== state.bound) return false;
     if (state.path && !(row.flop_by_path[state.path] > 0)) return false;
     if (asks && !asks(row)) return false;
+    if (advised && !advised.has(row.place)) return false;
     return words.length === 0 || words.every((word) => row.name.toLowerCase().includes(word));
   });
 }

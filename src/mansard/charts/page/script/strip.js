@@ -1,4 +1,4 @@
-// The time line of a step: launches by stream, and the gaps in which nothing ran.
+// The strip of a step in time: launches by stream, and the gaps in which nothing ran.
 
 const LANE = 22;
 const MOST_LANES = 8;

@@ -12,14 +12,14 @@ from mansard.units import PREFIXES
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Launches drawn on the time line, and gaps named below it.
+#: Launches drawn on the strip, and gaps named below it.
 MOST_DRAWN = 5_000
 MOST_GAPS = 20
 
 #: Resolution of the traces.
 _NANOSECOND = dict(PREFIXES)["n"]
 
-#: Columns of a run that the time line needs; a file of another tool may lack some.
+#: Columns of a run that the strip needs; a file of another tool may lack some.
 _NEEDED = {
     "name": "VARCHAR",
     "kind": "VARCHAR",
@@ -43,7 +43,7 @@ class Gap:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Timeline:
+class Strip:
     """The launches of one rank in one step, in time.
 
     Attributes:
@@ -85,8 +85,8 @@ class Timeline:
         }
 
 
-def read_timeline(connection: "DuckDBPyConnection", file: Path) -> Timeline | None:
-    """Read the time line of the first rank and step of a file; None if it holds no start times.
+def read_strip(connection: "DuckDBPyConnection", file: Path) -> Strip | None:
+    """Read the strip of the first rank and step of a file; None if it holds no start times.
 
     Args:
         connection: with the table ``names`` of the analysis (name, kind, key).
@@ -136,7 +136,7 @@ def read_timeline(connection: "DuckDBPyConnection", file: Path) -> Timeline | No
         f"ORDER BY start_s - free_s DESC, start_s LIMIT {MOST_GAPS}",
         [begin],
     ).fetchall()
-    return Timeline(
+    return Strip(
         rank=rank,
         step=step,
         span_s=end - begin,

@@ -1,0 +1,18 @@
+"""Runs of one program over time: trends, and when and with which commit something changed."""
+
+from mansard.history.changes import Change, change_points
+from mansard.history.runs import Night, read_nights
+from mansard.history.trends import History, Trend, history
+from mansard.history.view import history_dict, history_view
+
+__all__ = [
+    "Change",
+    "History",
+    "Night",
+    "Trend",
+    "change_points",
+    "history",
+    "history_dict",
+    "history_view",
+    "read_nights",
+]

@@ -1,0 +1,77 @@
+"""Machines side by side."""
+
+import pytest
+
+from mansard.bench.fleet import compare, standings
+from mansard.errors import MachineError
+from mansard.model.machine import Ceiling, Machine
+
+
+def machine(name, dram, fp64=33e12, launch=1e-6):
+    return Machine(
+        name=name,
+        basis="measured",
+        ceilings=(
+            Ceiling(kind="bandwidth", value=dram, unit="byte/s", level="dram", access="read"),
+            Ceiling(kind="compute", value=fp64, unit="flop/s", path="vector fp64"),
+            Ceiling(kind="launch", value=launch, unit="s", access="stream"),
+        ),
+    )
+
+
+def test_ratios_are_to_the_first_machine():
+    lines = compare([machine("a", 4e12), machine("b", 3e12)])
+    assert {line.name: line.ratios for line in lines}["dram read"] == (1.0, 0.75)
+
+
+def test_a_ceiling_that_only_one_machine_has_is_shown_and_has_no_ratio():
+    other = Machine(name="b", basis="measured", ceilings=())
+    line = compare([machine("a", 4e12), other])[0]
+    assert (line.values, line.ratios) == ((4e12, None), (1.0, None))
+
+
+def test_fewer_than_four_machines_have_no_score():
+    lines = compare([machine(str(i), 4e12) for i in range(3)])
+    assert all(score is None for line in lines for score in line.scores)
+
+
+def test_the_slow_gpu_of_a_fleet_is_found_and_named():
+    fleet = [machine(f"gpu{i}", 4.0e12 + i * 1e9) for i in range(7)]
+    fleet.append(machine("sick", 3.2e12))
+    found = {standing.name: standing for standing in standings(fleet)}
+    name, ratio, score = found["sick"].slow[0]
+    assert name == "dram read"
+    assert ratio == pytest.approx(0.8, abs=0.01)
+    assert score < -10
+    assert all(not found[f"gpu{i}"].slow for i in range(7))
+
+
+def test_a_longer_time_is_slower():
+    fleet = [machine(f"gpu{i}", 4e12) for i in range(5)]
+    fleet.append(machine("late", 4e12, launch=2e-6))
+    found = {standing.name: standing for standing in standings(fleet)}
+    assert [name for name, _, _ in found["late"].slow] == ["stream"]
+    assert found["late"].slow[0][1] == pytest.approx(0.5)
+
+
+def test_noise_of_half_a_percent_is_no_difference():
+    fleet = [machine(f"gpu{i}", 4e12) for i in range(5)] + [machine("x", 3.985e12)]
+    assert not any(standing.slow for standing in standings(fleet))
+
+
+def test_a_fleet_of_three_is_none():
+    with pytest.raises(MachineError, match="4 machines or more"):
+        standings([machine(str(i), 4e12) for i in range(3)])
+
+
+def test_one_machine_cannot_be_compared():
+    with pytest.raises(MachineError, match="at least two"):
+        compare([machine("a", 4e12)])
+
+
+def test_a_refused_ceiling_is_no_value():
+    refused = Ceiling(
+        kind="compute", value=None, unit="flop/s", status="refused", path="tensor fp8"
+    )
+    one = Machine(name="a", basis="measured", ceilings=(refused,))
+    assert compare([one, one])[0].values == (None, None)

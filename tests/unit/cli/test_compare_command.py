@@ -1,0 +1,105 @@
+"""``mansard compare`` from the command line: formats, exit codes, refusals."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from mansard.cli.compare import compare
+from mansard.errors import InputError, UsageError
+
+ROOT = Path(__file__).parents[3]
+DEMO = ROOT / "src" / "mansard" / "demo"
+ZOO, PAPER = DEMO / "h200-zoo.parquet", DEMO / "v100-deepcam-forward.parquet"
+MACHINE = ROOT / "src" / "mansard" / "machines" / "v100-paper.json"
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer(pretty_exceptions_enable=False)
+    app.command("compare")(compare)
+    app.callback()(lambda: None)
+
+    def call(*arguments):
+        return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+    return call
+
+
+def test_a_run_with_itself(run):
+    done = run(ZOO, ZOO)
+    assert done.exit_code == 0
+    assert "GPU time 1.95 ms -> 1.95 ms, = (the same)" in done.stdout
+
+
+def test_a_broken_limit_is_exit_code_1_and_told(run):
+    done = run("--phase-of", ZOO, "gemm_bf16", "gemm_fp32", "--fail-if", "gpu_time > +3%")
+    assert done.exit_code == 1
+    assert "failed: gpu_time changed by +1262.2 % (noise unknown): gpu_time > +3%" in done.stderr
+
+
+def test_a_limit_that_holds_is_exit_code_0(run):
+    assert run(ZOO, ZOO, "--fail-if", "gpu_time > +3%", "--fail-if", "launches > 0%").exit_code == 0
+
+
+def test_limits_are_read_before_any_run(run):
+    done = run("no-such-file", "neither", "--fail-if", "nonsense")
+    assert isinstance(done.exception, UsageError)
+    assert "is no limit" in str(done.exception)
+
+
+def test_unlike_runs_are_refused_and_compared_on_request(run):
+    refused = run(ZOO, PAPER)
+    assert isinstance(refused.exception, UsageError)
+    assert "counter table: gh100 against paper-volta" in str(refused.exception)
+    allowed = run(ZOO, PAPER, "--allow-unlike", "--by", "family")
+    assert allowed.exit_code == 0
+    assert "UNLIKE" in allowed.stdout
+
+
+def test_every_further_run_is_compared_with_the_first(run):
+    found = json.loads(run(ZOO, ZOO, ZOO, "--json").stdout)
+    assert [one["schema"] for one in found] == ["mansard-comparison/1"] * 2
+
+
+def test_ranks_of_one_run(run, tmp_path):
+    for rank in (0, 1):
+        shutil.copy(ZOO, tmp_path / f"rank{rank}.parquet")
+    found = json.loads(run("--rank-of", tmp_path, 0, 1, "--json").stdout)
+    assert found["totals"]["gpu_time"]["verdict"] == "same"
+    assert isinstance(run("--rank-of", tmp_path, 0, "one").exception, UsageError)
+
+
+def test_files_are_written_in_the_format_of_their_suffix(run, tmp_path):
+    markdown, other = tmp_path / "c.md", tmp_path / "c.json"
+    done = run(ZOO, ZOO, "-o", markdown, "-o", other)
+    assert done.stdout == ""
+    assert markdown.read_text(encoding="utf-8").startswith("### `h200-zoo.parquet` →")
+    assert json.loads(other.read_text())["by"] == "kernel"
+    assert isinstance(run(ZOO, ZOO, "-o", tmp_path / "c.xlsx").exception, UsageError)
+
+
+def test_machine_files_go_to_their_own_table(run):
+    done = run(MACHINE, MACHINE)
+    assert done.exit_code == 0
+    assert "ratio" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ((), UsageError, "at least two runs"),
+        ((ZOO,), UsageError, "at least two runs"),
+        (("--phase-of", ZOO, "add"), UsageError, "at least two names"),
+        (("--phase-of", ZOO, "--rank-of", ZOO, "a", "b"), UsageError, "not both"),
+        (("--phase-of", ZOO, "add", "nothing"), UsageError, "its phases are gemm_fp64"),
+        ((ZOO, "no-such-run"), InputError, "does not exist"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(run, arguments, error, said):
+    done = run(*arguments)
+    assert isinstance(done.exception, error)
+    assert said in str(done.exception)
