@@ -11,6 +11,8 @@ all-reduce every rank waits for the slowest, as real ones do, so that a slow ran
 
 import argparse
 import dataclasses
+import datetime as dt
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -61,6 +63,17 @@ class Job:
     #: Slower kernels: name and factor.
     kernels: Sequence[tuple[str, float]] = ()
     extra: dict[str, str] = dataclasses.field(default_factory=dict)
+    created: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Regression:
+    """A kernel that takes ``factor`` times as long from one night on (until another)."""
+
+    kernel: str
+    factor: float
+    night: int
+    until: int = 10**9
 
 
 class Pool:
@@ -90,6 +103,23 @@ class Pool:
                 backward.append(-1)
         self.step = np.array([*range(size), *backward])
         self.phase = np.array([0] * size + [1] * len(backward))
+
+
+def write_nights(
+    folder: Path, nights: int, launches: int, *, seed: int = 0, slower: Sequence[Regression] = ()
+) -> None:
+    """Write one run of one rank a night, each with the commit of its day."""
+    start = dt.datetime(2026, 1, 1, 3, tzinfo=dt.UTC)
+    for night in range(nights):
+        job = Job(
+            ranks=1,
+            launches=launches,
+            seed=seed + night,
+            kernels=[(r.kernel, r.factor) for r in slower if r.night <= night < r.until],
+            extra={"commit": hashlib.sha256(str(seed + night).encode()).hexdigest()[:40]},
+            created=(start + dt.timedelta(days=night)).isoformat(timespec="seconds"),
+        )
+        write_job(folder / f"night{night:03d}", job)
 
 
 def write_job(folder: Path, job: Job) -> None:
@@ -156,7 +186,8 @@ def _write(
             "backward": pool.phase[place],
             "start_s": np.concatenate([[0.0], np.cumsum(duration_s + GAP_S)[:-1]]),
             "took_s": duration_s,
-            "vary": 1 + TRAFFIC_NOISE * np.random.default_rng([job.seed, rank, 1]).normal(size=len(k)),
+            "vary": 1
+            + TRAFFIC_NOISE * np.random.default_rng([job.seed, rank, 1]).normal(size=len(k)),
         },
     )
     counted = [
@@ -182,7 +213,10 @@ def _write(
         name="Tesla V100-SXM2-16GB", chip="GV100", compute_capability="7.0", sm_count=80
     )
     origin = Provenance(
-        devices=(device,), collector="made up", extra={"rank": str(rank), **job.extra}
+        devices=(device,),
+        collector="made up",
+        created=job.created,
+        extra={"rank": str(rank), **job.extra},
     )
     write_run(connection, select, origin, folder / f"rank{rank}.parquet")
     connection.unregister("drawn")

@@ -14,10 +14,13 @@ from mansard.version import __version__
 _PUBLIC = {
     "Analysis": "mansard.model.analysis",
     "Machine": "mansard.model.machine",
+    "Part": "mansard.analysis.parts",
     "MansardError": "mansard.errors",
     "Run": "mansard.model.run",
+    "advise": "mansard.analysis.advice",
     "analyze": "mansard.analysis",
     "bench": "mansard.bench",
+    "compare": "mansard.analysis.compare",
     "doctor": "mansard.doctor",
     "machine": "mansard.store",
     "open": "mansard.readers",
@@ -46,6 +49,9 @@ sys.modules[__name__].__class__ = _Package
 def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'mansard' has no attribute {name!r}")
+    if "IPython" in sys.modules:
+        # In a notebook, analyses, machines and comparisons show themselves.
+        importlib.import_module("mansard.charts.notebook").install()
     return getattr(importlib.import_module(_PUBLIC[name]), name)
 
 

@@ -58,7 +58,7 @@ def values():
     # Exact ties, which Python rounds to the even digit and a browser away from zero.
     found += [(2 * whole + 1) / 2**bits for whole in range(60) for bits in range(1, 6)]
     found += [(2 * whole + 1) / 2**bits * 1e9 for whole in range(60) for bits in range(1, 6)]
-    found += [rng.lognormvariate(0, 12) for _ in range(1500)]
+    found += [rng.lognormvariate(0, 12) for _ in range(800)]
     return [value for value in found if math.isfinite(value)]
 
 
@@ -99,7 +99,7 @@ def test_long_and_hidden_letters_are_shown_as_the_rest_of_mansard_shows_them(
         assert shown == [printable(name, limit) for name in names]
 
 
-@pytest.mark.parametrize("report", ["zoo", "deepcam", "ranks_report"])
+@pytest.mark.parametrize("report", ["zoo", "ranks_report"])
 def test_the_exported_json_is_the_json_report(open_page, report, request):
     report = request.getfixturevalue(report)
     exported = json.loads(open_page(report).js("mansard.json()"))
@@ -124,7 +124,7 @@ def plain(cell):
         return cell
 
 
-@pytest.mark.parametrize("report", ["zoo", "deepcam", "ranks_report", "large"])
+@pytest.mark.parametrize("report", ["deepcam", "ranks_report", "large"])
 def test_every_figure_of_the_table_is_that_of_the_terminal(open_page, report, request):
     report = request.getfixturevalue(report)
     analysis = report.analysis
@@ -260,7 +260,7 @@ def test_levels_and_compute_roofs_can_be_switched_off(open_page, zoo):
     assert not tab.js("mansard.plots.roofline.view.paths.has('tensor fp8')")
 
 
-@pytest.mark.parametrize("report", ["zoo", "deepcam", "ranks_report"])
+@pytest.mark.parametrize("report", ["deepcam", "ranks_report"])
 def test_each_link_of_the_summary_shows_as_many_kernels_as_it_says(open_page, report, request):
     report = request.getfixturevalue(report)
     tab = open_page(report)

@@ -15,6 +15,12 @@ def _codes():
     found = {}
     for path in SOURCE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Dict):
+                # The JSON report adds a warning of its own.
+                for key, value in zip(node.keys, node.values, strict=True):
+                    is_code = isinstance(key, ast.Constant) and key.value == "code"
+                    if is_code and isinstance(value, ast.Constant):
+                        found[value.value] = path.name
             if not isinstance(node, ast.Call):
                 continue
             called = node.func.id if isinstance(node.func, ast.Name) else ""
@@ -24,6 +30,8 @@ def _codes():
                 is_slug = keyword.arg in ("slug", "code") and called.endswith(("Error", "Notice"))
                 if is_slug and isinstance(keyword.value, ast.Constant):
                     found[keyword.value.value] = path.name
+    page = SOURCE / "charts" / "page" / "data.py"
+    found |= dict.fromkeys(re.findall(r'found\["(page-[a-z]+)"\]', page.read_text()), page.name)
     for path in SOURCE.rglob("*.toml"):
         text = path.read_text(encoding="utf-8")
         for code in (*_TOML_CODE.findall(text), *tomllib.loads(text).get("notices", ())):

@@ -14,6 +14,7 @@ from mansard.analysis.launches import launches
 from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.parts import Part
 from mansard.analysis.ranks import fleet
+from mansard.analysis.sql_engine import Scan, embedded
 from mansard.analysis.timeline import timeline
 from mansard.errors import FormatError
 from mansard.model.analysis import Analysis, Group, Kernel
@@ -28,6 +29,7 @@ def analyze(
     *,
     options: AnalysisOptions | None = None,
     notices: Sequence[Notice] = (),
+    scan: Scan = embedded,
 ) -> Analysis:
     """Place a run under the roofs of a machine.
 
@@ -39,6 +41,7 @@ def analyze(
         machine: the roofs; without them there are no floors, bounds or percentages.
         options: how to count and time; the defaults of ``AnalysisOptions`` when not given.
         notices: what the caller already has to say of this run and machine.
+        scan: what runs the queries over the launches; see ``analysis.spark`` for another.
 
     Raises:
         FormatError: a file of the run is damaged.
@@ -56,6 +59,7 @@ def analyze(
             resources=resources(machine, found) if machine else (),
             absent=absent_columns(run),
             options=options,
+            scan=scan,
         )
         plan = cube.build(connection, plan, machine)
         rows = cube.roll_up(connection, plan)

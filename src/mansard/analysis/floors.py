@@ -15,7 +15,9 @@ on a path that the machine has no ceiling for. Where some of a pipe's precisions
 launch and others are not, the floor is of those known, and the launch counts as ``open``: the
 true floor can be longer, up to the time that the launch took. Taken as unused are precisions
 counted on no launch at all (the analysis says so in a notice), those that the machine has no
-ceiling for, and int4 and int1, which hardly any program uses and hardly any profile counts.
+ceiling for, and int4 and int1, which hardly any program uses and hardly any profile counts. So is
+a link that was not counted: kernels seldom reach beyond device memory, and a machine with a link
+roof would otherwise leave every bound undecided.
 """
 
 import dataclasses
@@ -29,6 +31,8 @@ from mansard.model.paths import LEVELS, PATHS, ComputePath
 _PARTS = {"tensor fp4_fp6_fp8": ("tensor fp4", "tensor fp6", "tensor fp8")}
 
 _HARDLY_USED = ("tensor int4", "tensor int1")
+
+_LINK = "link"
 
 LAUNCH = "launch"
 
@@ -111,7 +115,7 @@ def _level(machine: Machine, level: str, launches: Launches) -> Resource | None:
     if bandwidth is None:
         return None  # no resource of this machine; where it was counted a notice says so
     if column not in launches.live:
-        return Resource(level, "NULL::DOUBLE", "true", counted=False)
+        return None if level == _LINK else Resource(level, "NULL::DOUBLE", "true", counted=False)
     unknown = f"{any_of([column], launches.alike)} IS NULL"
     return Resource(level, f"{column} / {_number(bandwidth)}", unknown)
 

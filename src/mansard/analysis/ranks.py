@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 _COMPUTING = "family <> 'collective'"
 
 
-def fleet(
-    connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False
-) -> Fleet | None:
+def fleet(connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False) -> Fleet | None:
     """Compare the ranks of a run.
 
     Args:
@@ -92,9 +90,7 @@ def _hosts(connection: "DuckDBPyConnection", plan: Plan) -> dict[int, str]:
         f"SELECT rank, any_value(host) AS host FROM ({plan.launches.sql}) AS launched "
         "WHERE rank IS NOT NULL GROUP BY rank",
     )
-    return dict(
-        connection.execute("SELECT rank, host FROM host WHERE host IS NOT NULL").fetchall()
-    )
+    return dict(connection.execute("SELECT rank, host FROM host WHERE host IS NOT NULL").fetchall())
 
 
 def _exposed(connection: "DuckDBPyConnection") -> tuple[dict[int, float], int | None]:

@@ -138,7 +138,10 @@ def roofline_scene(analysis: Analysis) -> RooflineScene:
     drawn: tuple[Roof, ...] = ()
     if machine and frame:
         used = {path for path, flop in analysis.totals.flop_by_path.items() if flop != 0}
-        drawn = roofs(machine, frame, used_paths=used)
+        # A link roof says something only of a run whose kernels were seen to use the link.
+        linked = analysis.totals.bytes_by_level.get("link") is not None
+        every = roofs(machine, frame, used_paths=used)
+        drawn = tuple(roof for roof in every if roof.name != "link" or linked)
     else:
         frame = data_frame((x, y) for *_, x, y in places)
     points = []

@@ -5,8 +5,10 @@ from typing import Annotated
 import typer
 
 from mansard.cli.bench import bench
+from mansard.cli.compare import compare
 from mansard.cli.demo import demo
 from mansard.cli.doctor import doctor
+from mansard.cli.history import history
 from mansard.cli.import_ import import_
 from mansard.cli.machines import machines
 from mansard.cli.profile import CONTEXT, ProfileCommand, profile
@@ -42,9 +44,11 @@ def _root(
 
 
 app.command("report")(report)
+app.command("compare")(compare)
 app.command("import")(import_)
 app.command("bench")(bench)
 app.command("machines")(machines)
 app.command("profile", cls=ProfileCommand, context_settings=CONTEXT)(profile)
 app.command("doctor")(doctor)
+app.command("history")(history)
 app.command("demo")(demo)

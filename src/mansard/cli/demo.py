@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from mansard.model.analysis import Analysis
     from mansard.model.machine import Machine
+    from mansard.model.run import Run
 
 #: What the demo measures of this CPU: the roofs of the chart, in about a third of the time that
 #: everything takes.
@@ -18,8 +19,8 @@ _CPU_PARTS = ("vector fp64", "vector fp32", "l1 read", "l2 read", "l3 read", "dr
 
 _NEXT = """\
 What to do next
-  open {folder}/h200-zoo.html in a browser     the same report, to explore
-  mansard report {folder}/h200-zoo.parquet --by family
+  open {folder}/h200-deeplabv3-step.html in a browser, to explore
+  mansard report {folder}/h200-deeplabv3-step.parquet --by family
   mansard report YOUR.ncu-rep                  what you have from Nsight Compute
   mansard bench -o machine.json                the roofs of your own GPU or CPU
   mansard profile -o run.parquet train.py      your own training step, on a GPU
@@ -55,8 +56,8 @@ def demo(
         options = AnalysisOptions(time_rule="paper" if name.startswith("v100") else "launch")
         analysis = analyze(run, machine, options=options, notices=told)
         console.rule(name, characters="-")
-        console.print(report_view(analysis, top=8))
-        written += _write_all(analysis, folder, name)
+        console.print(report_view(analysis, top=6))
+        written += _write_all(analysis, run, folder, name)
         copy = folder / f"{name}.parquet"
         copy.write_bytes(run.files[0].read_bytes())
         written.append(copy)
@@ -73,7 +74,7 @@ def demo(
     console.print(f"done in {time.perf_counter() - began:.1f} s", markup=False)
 
 
-def _write_all(analysis: "Analysis", folder: Path, name: str) -> list[Path]:
+def _write_all(analysis: "Analysis", run: "Run", folder: Path, name: str) -> list[Path]:
     from mansard.cli.write import write_report
 
     written = []
@@ -82,7 +83,7 @@ def _write_all(analysis: "Analysis", folder: Path, name: str) -> list[Path]:
         write_report(analysis, path, figure=figure)
         written.append(path)
     for path in (folder / f"{name}.html", folder / f"{name}-kernels.csv"):
-        write_report(analysis, path)
+        write_report(analysis, path, run=run)
         written.append(path)
     return written
 

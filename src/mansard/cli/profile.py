@@ -110,7 +110,7 @@ def profile(
     operators: Annotated[
         bool,
         typer.Option("--operators/--no-operators", help="Name PyTorch's operators and modules."),
-    ] = True,
+    ] = False,
     then: Annotated[
         Then, typer.Option("--then", help="What the program does when all is collected.")
     ] = Then.CONTINUE,
@@ -140,6 +140,7 @@ def profile(
             phases=PhaseRule(phases.value),
             columns=_matching(columns),
             operators=operators,
+            last=True,
         ),
         iterations_by=Rule.parse(iterations_by),
         then=then.value,

@@ -94,7 +94,7 @@ def report(
     if json:
         write_report(analysis, Path("-"), suffix=".json")
     for target in output or ():
-        write_report(analysis, target, by=by.value, figure=figure)
+        write_report(analysis, target, by=by.value, figure=figure, run=run)
         if str(target) != "-":
             sys.stderr.write(f"wrote {target}\n")
     if not json and not output:
@@ -106,7 +106,10 @@ def report(
 def _print(analysis: "Analysis", *, by: str, top: int) -> None:
     from rich.console import Console
 
+    from mansard.charts.ranks_view import fleet_view
     from mansard.charts.terminal import report_view
 
     console = Console(highlight=False)
     console.print(report_view(analysis, by=by, top=top))
+    if analysis.fleet is not None:
+        console.print(fleet_view(analysis))

@@ -12,6 +12,7 @@ from mansard.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from mansard.model.analysis import Analysis
+    from mansard.model.run import Run
 
 PICTURES = (".png", ".svg", ".pdf")
 FORMATS = (".html", *PICTURES, ".csv", ".json")
@@ -24,6 +25,7 @@ def write_report(
     suffix: str | None = None,
     by: str = "kernel",
     figure: str = "roofline",
+    run: "Run | None" = None,
 ) -> None:
     """Write one report file.
 
@@ -33,6 +35,7 @@ def write_report(
         suffix: format, when the target does not say; ``-`` alone means JSON.
         by: rows of a CSV.
         figure: which picture.
+        run: what was analysed; the page reads the time line and the spread of launches from it.
 
     Raises:
         UsageError: the suffix is not one of FORMATS.
@@ -49,9 +52,9 @@ def write_report(
         text = report_json(analysis)
         write_whole(target, lambda stream: stream.write(text.encode()))
     elif wanted == ".html":
-        from mansard.charts.page import page_html
+        from mansard.charts.page import page_html, read_detail
 
-        page = page_html(analysis)
+        page = page_html(analysis, read_detail(run, analysis) if run else None)
         write_whole(target, lambda stream: stream.write(page.encode()))
     elif wanted == ".csv":
         from mansard.charts.csv_report import kernels_csv

@@ -93,3 +93,6 @@ class Instruments(Protocol):
 
     def close(self) -> None:
         """Leave everything as it was; may be called again."""
+
+    def detach(self) -> None:
+        """Take the measuring library out of the process: nothing can be measured here again."""

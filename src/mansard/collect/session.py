@@ -34,12 +34,15 @@ class ProfileOptions:
         phases: where phases come from.
         columns: columns of a run to make; all that the chip can count when None.
         operators: whether PyTorch's operators and modules are named.
+        last: whether no other profile follows in this process, so that CUPTI leaves it for good
+            and the program goes on at its full speed.
     """
 
     procedure: ProcedureOptions = dataclasses.field(default_factory=ProcedureOptions)
     phases: PhaseRule = PhaseRule.AUTO
     columns: Sequence[str] | None = None
     operators: bool = False
+    last: bool = False
 
 
 class Profile:
@@ -145,6 +148,8 @@ class Profile:
             self._release()
         if self.run is None:
             self._write(finished=course is None)
+        if course is not None and self._options.last:
+            self._instruments.detach()
 
     def _advance(self) -> None:
         """Resume the collection; an error of ours ends it and never reaches the program."""
@@ -166,6 +171,8 @@ class Profile:
         self._scope.close()
         self._release()
         self._write(finished=True)
+        if self._options.last:
+            self._instruments.detach()
 
     def _release(self) -> None:
         try:
@@ -243,6 +250,7 @@ def profile(
     phases: PhaseRule | str = PhaseRule.AUTO,
     columns: Sequence[str] | None = None,
     operators: bool = False,
+    last: bool = False,
 ) -> Profile:
     """Count what each kernel of a training step does, inside this process.
 
@@ -261,6 +269,8 @@ def profile(
         operators: also name PyTorch's operator and module behind each kernel. It starts
             PyTorch's profiler, which from then on keeps CUPTI's callbacks: later profiles in this
             process cannot compare kernel names between their passes.
+        last: no other profile follows in this process: CUPTI then leaves it for good. Otherwise
+            what it leaves in each driver call slows a program that is bound by launches.
 
     Raises:
         DeviceError: there is no GPU, driver or CUPTI that could be used.
@@ -279,6 +289,7 @@ def profile(
         phases=_choice(PhaseRule, phases),
         columns=columns,
         operators=operators,
+        last=last,
     )
     return Profile(Path(path), options)
 

@@ -101,9 +101,7 @@ def _night(connection: "DuckDBPyConnection", run: Run) -> Night | None:
         f"sum(duration_s) AS duration_s FROM ({found.sql}) WHERE duration_s IS NOT NULL "
         "GROUP BY ALL"
     )
-    totals = connection.execute(
-        "SELECT sum(duration_s) FROM part GROUP BY rank, step"
-    ).fetchall()
+    totals = connection.execute("SELECT sum(duration_s) FROM part GROUP BY rank, step").fetchall()
     if not totals:
         return None
     return Night(

@@ -1,6 +1,7 @@
 """A history for the terminal and as JSON."""
 
 import dataclasses
+import itertools
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -125,7 +126,7 @@ class HistoryView:
                 ratio = "new"
             yield (
                 f"{printable(_name(trend), room - 1):<{room}}{format_si(first, 's'):>10}"
-                f"{format_si(last, 's'):>10}{ratio:>10}  {_spark(trend.values_s)}"
+                f"{format_si(last, 's'):>10}{ratio:>10}  {_spark(trend)}"
             )
         if len(kernels) > self._top:
             yield f"and {len(kernels) - self._top} kernels more (see --json)"
@@ -133,8 +134,11 @@ class HistoryView:
     def _changes(self, changed: Sequence[Trend], width: int) -> Iterator[str]:
         nights = self._found.nights
         events = sorted(
-            ((change.at, -abs(change.after - change.before), n, change, trend)
-             for n, trend in enumerate(changed) for change in trend.changes),
+            (
+                (change.at, -abs(change.after - change.before), n, change, trend)
+                for n, trend in enumerate(changed)
+                for change in trend.changes
+            ),
             key=lambda event: event[:3],
         )
         for at, _, _, change, trend in events[: 2 * self._top]:
@@ -170,15 +174,22 @@ def _ends(trend: Trend) -> tuple[float, float]:
     return trend.values_s[0], trend.values_s[-1]
 
 
-def _spark(values: Sequence[float]) -> str:
-    """A line of blocks from 0 to the largest value; of long histories, the largest in each piece."""
-    most = max(values)
+def _spark(trend: Trend) -> str:
+    """A line of blocks; of long histories, the largest value in each piece.
+
+    From the least to the most where there is a change to see, else from 0, so that noise stays
+    flat.
+    """
+    values = trend.values_s
+    least, most = min(values) if trend.changes else 0.0, max(values)
     pieces = min(_SPARK, len(values))
     edges = [round(n * len(values) / pieces) for n in range(pieces + 1)]
-    shown = [max(values[a:b]) for a, b in zip(edges, edges[1:], strict=False)]
-    if most <= 0:
+    shown = [max(values[a:b]) for a, b in itertools.pairwise(edges)]
+    if most <= least:
         return _BLOCKS[0] * pieces
-    return "".join(_BLOCKS[round(value / most * (len(_BLOCKS) - 1))] for value in shown)
+    return "".join(
+        _BLOCKS[round((value - least) / (most - least) * (len(_BLOCKS) - 1))] for value in shown
+    )
 
 
 def _day(created: str) -> str:

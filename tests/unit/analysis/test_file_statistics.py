@@ -49,7 +49,10 @@ def test_columns_with_equally_many_nulls_on_other_launches_are_counted_each_for_
     ]
     found = analyze(make_run(*rows))
     assert found.totals.flop == 15.0
-    assert {kernel.key: kernel.flop_complete for kernel in found.kernels} == {"a": False, "b": False}
+    assert {kernel.key: kernel.flop_complete for kernel in found.kernels} == {
+        "a": False,
+        "b": False,
+    }
     by_path = found.totals.flop_by_path
     assert (by_path["vector fp32"], by_path["vector fp64"]) == (5.0, 10.0)
 

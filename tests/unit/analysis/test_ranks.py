@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mansard import engine
 from mansard.analysis import analyze, robust
 from mansard.analysis.parts import Part
 from mansard.model.fleet import RankTime
@@ -109,9 +108,7 @@ def test_a_rank_slower_at_everything_is_not_blamed_on_its_main_resource(make_run
     for rank in range(16):
         usual = (1 + 1e-4 * (rank % 5)) * (1.4 if rank == 9 else 1.0)
         rows += [
-            _launch(
-                rank, 0, duration_s=2e-3 * usual, **{**nothing, "flop_vector_fp32": 1e9}
-            ),
+            _launch(rank, 0, duration_s=2e-3 * usual, **{**nothing, "flop_vector_fp32": 1e9}),
             _launch(
                 rank, 1, name="copy_it", duration_s=9e-3 * usual, **{**nothing, "bytes_dram": 20e6}
             ),
@@ -128,9 +125,7 @@ def test_without_a_machine_the_fleet_says_that_no_level_can_be_named(make_run):
 
 def test_a_slow_node_is_named_when_hosts_are_known(make_run):
     slow = {rank: {"duration_s": 1.2e-3} for rank in (6, 7)}
-    rows = [
-        {**row, "host": f"node{row['rank'] // 2}"} for row in _ranks(32, slow)
-    ]
+    rows = [{**row, "host": f"node{row['rank'] // 2}"} for row in _ranks(32, slow)]
     nodes = analyze(make_run(*rows)).fleet.nodes
     assert [node.host for node in nodes if node.slow] == ["node3"]
     assert (nodes[0].ranks, nodes[0].stragglers) == (2, 2)
@@ -248,6 +243,12 @@ def test_a_rank_that_is_15_percent_slower_is_found_in_every_fleet(ranks):
 def test_fleet_values_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         RankTime(
-            rank=0, host=None, launches=1, duration_s=1, compute_s=1, collective_s=0,
-            ratio=None, score=None,
+            rank=0,
+            host=None,
+            launches=1,
+            duration_s=1,
+            compute_s=1,
+            collective_s=0,
+            ratio=None,
+            score=None,
         ).rank = 1

@@ -159,6 +159,9 @@ class FakeGpu:
     def close(self):
         self.closed += 1
 
+    def detach(self):
+        self.log.append("detach")
+
 
 class FakeLibrary:
     """libcupti as far as it is called: it notes calls, and fails where the test says.

@@ -46,6 +46,31 @@ def test_a_loop_is_recorded_and_then_left_alone(machine, tmp_path, capsys):
     assert "2 kernels, 4 iterations" in capsys.readouterr().err
 
 
+def test_the_last_profile_takes_the_library_out_once_the_run_is_written(machine, tmp_path):
+    path = tmp_path / "run.parquet"
+    with profile(path, warmup=0, last=True) as taken:
+        while not taken.done:
+            with taken.step():
+                pass
+        assert path.exists()
+        assert machine.log[-1] == "detach"
+    assert machine.log.count("detach") == 1
+
+
+def test_a_profile_that_another_may_follow_leaves_the_library_in_place(machine, tmp_path):
+    with profile(tmp_path / "run.parquet", warmup=0) as taken:
+        while not taken.done:
+            with taken.step():
+                pass
+    assert "detach" not in machine.log
+
+
+def test_a_last_profile_that_is_cut_short_takes_the_library_out_too(machine, tmp_path):
+    with profile(tmp_path / "run.parquet", warmup=0, last=True) as taken, taken.step():
+        pass
+    assert machine.log[-1] == "detach"
+
+
 def test_the_run_is_written_as_soon_as_all_is_collected(machine, tmp_path):
     path = tmp_path / "run.parquet"
     with profile(path, warmup=0) as taken:

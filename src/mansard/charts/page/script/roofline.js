@@ -4,6 +4,9 @@
 const NUMBERED = 40;
 const PIXELS_PER_NUMBER = 7000;
 
+/** Markers beyond which they would hide the roofs, which then are drawn above them as well. */
+const MANY = 4000;
+
 /** Markers that numbers and labels keep clear of. */
 const OBSTACLES = 150;
 
@@ -61,11 +64,11 @@ class RooflineView {
     paintAxes(ctx, plot, {
       xUnit: null, yUnit: "", xTitle: "arithmetic intensity (FLOP/byte of each level)", yTitle: "performance (FLOP/s)",
     });
-    const roofs = page.roofline.roofs.filter(
+    this.roofs = page.roofline.roofs.filter(
       (roof) => (roof.kind === "compute" ? this.paths.has(roof.name) : this.levels.has(roof.name)),
     );
     this.first = firstMarks(plot);
-    this.covered = paintRoofs(ctx, plot, roofs, this.first);
+    this.covered = paintRoofs(ctx, plot, this.roofs, this.first);
     this.labels = null;
     if (!plot.marks.count) {
       ctx.fillStyle = palette.soft;
@@ -118,6 +121,7 @@ class RooflineView {
   }
 
   front(plot, ctx) {
+    if (plot.marks.count > MANY) paintRoofs(ctx, plot, this.roofs, this.first);
     this.labels ??= numberMarks(ctx, plot, [...boxesOf(this.first), ...this.covered]);
     paintNumbers(ctx, this.labels);
   }
