@@ -57,12 +57,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         folder = options.folder or made(Path(scratch) / "job", options.ranks, options.launches)
         ranks = len(list(folder.glob("*.parquet")))
-        rows = []
         sizes = sorted({max(options.part, ranks // 4), max(options.part, ranks // 2), ranks})
-        for size in sizes:
-            rows.append(row("mansard", first(folder, size, Path(scratch)), size))
-        for tool in TOOLS:
-            rows.append(row(tool, first(folder, options.part, Path(scratch)), options.part))
+        asked = [*(("mansard", size) for size in sizes), *((tool, options.part) for tool in TOOLS)]
+        rows = [row(tool, first(folder, size, Path(scratch)), size) for tool, size in asked]
     compare(rows)
     if options.json:
         print(json.dumps({"cores": os.cpu_count(), "rows": rows}, indent=1))

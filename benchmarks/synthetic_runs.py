@@ -6,7 +6,7 @@ Names, shapes, times and counters are those of the shipped DeepCAM run, a real f
 V100, launched in its order, step after step (forward, then the same launches again as backward,
 with an all-reduce after every ``CALL_EVERY`` of them). On that lie log-normal noise of each launch
 and of each rank, and what a caller injects: slow ranks, and kernels that become slower. In an
-all-reduce every rank waits for the slowest, as real ones do, so that a slow rank itself waits least.
+all-reduce every rank waits for the slowest, as real ones do, so that a slow rank waits least.
 """
 
 import argparse
@@ -138,7 +138,7 @@ def write_job(folder: Path, job: Job) -> None:
             duration_s = _durations(pool, job, rank, k)
             if len(calls):
                 duration_s[calls] = MOVING_S + slowest - work[rank]
-            _write(connection, folder, job, rank, k, place, pool, duration_s)
+            _write(connection, folder, job, rank, place=place, pool=pool, duration_s=duration_s)
 
 
 def _durations(pool: Pool, job: Job, rank: int, k: Any) -> Any:
@@ -169,11 +169,12 @@ def _write(
     folder: Path,
     job: Job,
     rank: int,
-    k: Any,
+    *,
     place: Any,
     pool: Pool,
     duration_s: Any,
 ) -> None:
+    k = pool.step[place]
     mine = {slow.where: slow.factor for slow in job.slow if slow.rank == rank}
     clock = 1 / mine.get("clock", 1.0)
     more = mine.get("work", 1.0)
@@ -201,7 +202,8 @@ def _write(
         f"round(p.{name} * {more!r}::DOUBLE{vary.get(name, '')}) AS {name}" for name in counted
     )
     select = (
-        f"SELECT 'node{rank // RANKS_A_NODE:04d}' AS host, {rank} AS rank, 1 AS process, 0 AS device, "
+        f"SELECT 'node{rank // RANKS_A_NODE:04d}' AS host, {rank} AS rank, 1 AS process, "
+        "0 AS device, "
         "d.step, d.launch, CASE WHEN d.k < 0 THEN 13 ELSE 7 END AS stream, 'kernel' AS kind, "
         f"coalesce(p.name, {engine.literal(COLLECTIVE)}) AS name, p.k % 977 + 1 AS grid_x, "
         "1 AS grid_y, 1 AS grid_z, 256 AS block_x, 1 AS block_y, 1 AS block_z, "

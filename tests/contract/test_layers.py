@@ -30,6 +30,9 @@ OWNERS = {
     "cuda": {"bench/cuda", "collect/cupti", "doctor.py"},
     "pynvml": {"bench/cuda", "doctor.py"},
     "typer": {"cli"},
+    "pyspark": {"analysis/spark.py"},
+    "py4j": {"analysis/spark.py"},
+    "sqlglot": {"analysis/spark.py"},
 }
 
 

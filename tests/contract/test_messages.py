@@ -8,7 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "mansard"
 PAGE = ROOT / "docs" / "messages.md"
-_TOML_CODE = re.compile(r'^\s*(?:code\s*=|caveat\s*=\s*\{\s*code\s*=)\s*"([a-z0-9-]+)"', re.MULTILINE)
+_TOML_CODE = re.compile(
+    r'^\s*(?:code\s*=|caveat\s*=\s*\{\s*code\s*=)\s*"([a-z0-9-]+)"', re.MULTILINE
+)
 
 
 def _codes():

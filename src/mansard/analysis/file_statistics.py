@@ -57,15 +57,16 @@ def statistics(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> Sta
     trusted = connection.execute(
         f"SELECT bool_and(created_by LIKE '{_TRUSTED}') FROM parquet_file_metadata({listed})"
     ).fetchall()[0][0]
+    everywhere = f"count(DISTINCT file_name) = {len(files)}"
     empty = "stats_null_count = num_values"
     least, most = (f"TRY_CAST(stats_{which}_value AS DOUBLE)" for which in ("min", "max"))
     rows = connection.execute(
         "SELECT path_in_schema, "
         "bool_or(stats_null_count IS NULL OR stats_null_count < num_values), "
-        f"bool_and(coalesce(stats_null_count = 0, false)) AND count(DISTINCT file_name) = {len(files)}, "
-        f"bool_and(coalesce({empty}, false) OR coalesce({least} >= 0 AND {most} < 'infinity', false)), "
-        f"bool_and(coalesce({empty}, false) OR coalesce({least} = 0 AND {most} = 0, false)), "
-        f"CASE WHEN count(DISTINCT file_name) = {len(files)} AND count(stats_null_count) = count(*) "
+        f"bool_and(coalesce(stats_null_count = 0, false)) AND {everywhere}, "
+        f"bool_and(coalesce({empty} OR ({least} >= 0 AND {most} < 'infinity'), false)), "
+        f"bool_and(coalesce({empty} OR ({least} = 0 AND {most} = 0), false)), "
+        f"CASE WHEN {everywhere} AND count(stats_null_count) = count(*) "
         "THEN sum(stats_null_count)::BIGINT END "
         f"FROM parquet_metadata({listed}) GROUP BY path_in_schema"
     ).fetchall()

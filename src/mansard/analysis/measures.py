@@ -1,4 +1,4 @@
-"""What the scan of the launches computes for each cell of the cube, as SQL, and what it need not."""
+"""What the scan of the launches computes for each cell of the cube, as SQL, and what not."""
 
 from typing import TYPE_CHECKING
 

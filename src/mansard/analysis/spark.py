@@ -108,7 +108,8 @@ def in_spark(sql: str) -> str:
             return sql_tree.DataType.build("bigint")
         return node
 
-    return sqlglot.parse_one(sql, read="duckdb").transform(adapt).sql(dialect="spark")
+    found: str = sqlglot.parse_one(sql, read="duckdb").transform(adapt).sql(dialect="spark")
+    return found
 
 
 def _session(master: str) -> tuple[Any, bool]:

@@ -42,8 +42,7 @@ def import_(
     names = ", ".join(dict.fromkeys(device.name or "?" for device in origin.devices))
     typer.echo(
         f"{output}: {_launches(output)} launches, {names or 'GPU unknown'}, "
-        f"counter table {origin.counter_table}"
-        + (f", joined by {origin.join}" if origin.join else "")
+        f"counter table {origin.counter_table}" + (f", joined {origin.join}" if origin.join else "")
     )
     if run.partial:
         raise typer.Exit(PARTIAL)

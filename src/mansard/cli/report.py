@@ -70,6 +70,12 @@ def report(
     counters: Counters = None,
     chip: Chip = None,
     half_weights: HalfWeights = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            "--engine", help="duckdb; spark, spark://HOST:PORT or spark:MASTER for huge runs."
+        ),
+    ] = "duckdb",
 ) -> None:
     """Place every kernel of a run under its roofs.
 
@@ -77,6 +83,7 @@ def report(
     """
     from mansard import readers
     from mansard.analysis import AnalysisOptions, analyze
+    from mansard.analysis.spark import scan_with
     from mansard.cli.write import write_report
     from mansard.store.choose_machine import machine_for
 
@@ -85,12 +92,14 @@ def report(
     )
     run = readers.open(*sources, options=options)
     chosen, told = machine_for(run, machine)
-    analysis = analyze(
-        run,
-        chosen,
-        options=AnalysisOptions(time_rule=time_rule.value, names=names.value),
-        notices=told,
-    )
+    with scan_with(engine, run) as scan:
+        analysis = analyze(
+            run,
+            chosen,
+            options=AnalysisOptions(time_rule=time_rule.value, names=names.value),
+            notices=told,
+            scan=scan,
+        )
     if json:
         write_report(analysis, Path("-"), suffix=".json")
     for target in output or ():

@@ -1,9 +1,9 @@
 """Change points of a short series: where its level moved by more than its noise.
 
 Binary segmentation on medians: of the splits whose step is beyond the limit, measured in its
-own uncertainty, the one that explains most is taken, and both sides are searched again. The noise is estimated
-from differences of neighbours, which a few steps of the level do not move. Single outliers change
-neither medians nor noise, so one bad night is no change.
+own uncertainty, the one that explains most is taken, and both sides are searched again. The noise
+is estimated from differences of neighbours, which a few steps of the level do not move. Single
+outliers change neither medians nor noise, so one bad night is no change.
 """
 
 import dataclasses
