@@ -11,7 +11,7 @@ demo: $(VENV)/.installed
 
 # The tests that need no GPU.
 test: $(VENV)/.installed-test
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -153,7 +153,6 @@ def main(target):
 
     import duckdb
 
-    from mansard.collect.cupti.library import load_cupti
     from mansard.collect.cupti_instruments import CuptiInstruments
     from mansard.collect.record import driver_version
     from mansard.model.columns import QUANTITY_COLUMNS
@@ -168,12 +167,12 @@ def main(target):
     two_s, two_wall, taken_two = in_process(step, folder / "two.parquet", two)
     all_s, all_wall, taken = in_process(step, folder / "all.parquet", None)
     after = iteration_s(torch, step)
-    after_finalize = None
     trace = taken.recording.steps[0].trace
     counted = taken.recording.steps[0].kernels
     facts = CuptiInstruments().facts(0)
     counter_time = duckdb.sql(
-        "SELECT sum(duration_s) FROM read_parquet(?) WHERE kind = 'kernel'", params=[str(folder / "all.parquet")]
+        "SELECT sum(duration_s) FROM read_parquet(?) WHERE kind = 'kernel'",
+        params=[str(folder / "all.parquet")],
     ).fetchall()[0]
     result = {
         "workload": "DeepLabv3-ResNet50 training step, bf16, 16x768x1152, batch 2",
@@ -198,7 +197,6 @@ def main(target):
         "run_file_bytes": (folder / "all.parquet").stat().st_size,
         "iteration_before_s": before,
         "iteration_after_s": after,
-        "iteration_after_finalize_s": after_finalize,
         "notices": [n.code for n in taken.run.all_notices],
     }
     save(result, target)

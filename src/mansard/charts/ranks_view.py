@@ -81,16 +81,20 @@ class FleetView:
         usual = format_share(quotient(compute.deviation, compute.median))
         yield (
             "compute",
-            (f"{count_text(compute.count, 'rank')}, median {format_si(compute.median, 's')}, "
-            f"from {format_si(compute.least, 's')} to {format_si(compute.most, 's')}, "
-            f"usual spread {usual}"),
+            (
+                f"{count_text(compute.count, 'rank')}, median {format_si(compute.median, 's')}, "
+                f"from {format_si(compute.least, 's')} to {format_si(compute.most, 's')}, "
+                f"usual spread {usual}"
+            ),
         )
         total = sum(rank.duration_s for rank in fleet.ranks)
         if fleet.exposed_s is not None:
             yield (
                 "exposed",
-                (f"{format_si(fleet.exposed_s, 's')} of all ranks together, in which nothing but "
-                "collectives ran"),
+                (
+                    f"{format_si(fleet.exposed_s, 's')} of all ranks together, in which nothing but "
+                    "collectives ran"
+                ),
             )
         for collective in fleet.collectives[:_MOST_LINES]:
             name = printable(self._names.get(collective.key, collective.key), 48)
@@ -98,9 +102,11 @@ class FleetView:
             parts = [
                 f"{count_text(collective.calls, 'call')} of {count_text(collective.ranks, 'rank')}",
                 f"moving {format_si(collective.moving_s, 's')}",
-                (f"waiting {format_si(collective.waiting_s, 's')} "
-                f"({format_share(quotient(collective.waiting_s, time))} of it, "
-                f"{format_share(quotient(collective.waiting_s, total))} of all time)"),
+                (
+                    f"waiting {format_si(collective.waiting_s, 's')} "
+                    f"({format_share(quotient(collective.waiting_s, time))} of it, "
+                    f"{format_share(quotient(collective.waiting_s, total))} of all time)"
+                ),
             ]
             if collective.unmatched_s:
                 parts.append(f"not matched {format_si(collective.unmatched_s, 's')}")
@@ -109,8 +115,10 @@ class FleetView:
         for node in slow[:_MOST_LINES]:
             yield (
                 "slow node",
-                (f"{printable(node.host, 40)}: {_percent(node.ratio)} over "
-                f"{count_text(node.ranks, 'rank')}, {node.stragglers} of them stragglers"),
+                (
+                    f"{printable(node.host, 40)}: {_percent(node.ratio)} over "
+                    f"{count_text(node.ranks, 'rank')}, {node.stragglers} of them stragglers"
+                ),
             )
         if len(slow) > _MOST_LINES:
             yield "slow node", f"and {len(slow) - _MOST_LINES} more"

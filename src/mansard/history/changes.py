@@ -77,9 +77,7 @@ def change_points(values: Sequence[float], *, series: int = 1) -> tuple[Change, 
     limit = usual * (1 + _WIDENING / count)
     cuts = sorted(_cuts(values, 0, count, sigma=sigma, limit=limit))
     ends = [0, *(cut for cut, _ in cuts), count]
-    levels = [
-        statistics.median(values[start:stop]) for start, stop in itertools.pairwise(ends)
-    ]
+    levels = [statistics.median(values[start:stop]) for start, stop in itertools.pairwise(ends)]
     return tuple(
         Change(at=cut, before=before, after=after, score=score)
         for (cut, score), before, after in zip(cuts, levels, levels[1:], strict=False)

@@ -100,9 +100,7 @@ def _import(
     return Run((output,), (provenance,), (), output.name)
 
 
-def _beside_others(
-    sources: Sequence[Path | str], files: Sequence[tuple[Path, FileKind]]
-) -> Run:
+def _beside_others(sources: Sequence[Path | str], files: Sequence[tuple[Path, FileKind]]) -> Run:
     """Runs in folders that hold other files too, which are named and left out."""
     given = {Path(source) for source in sources}
     notices = []

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-import mansard.bench.cuda.compile as compiler
+from mansard.bench.cuda import compile as compiler
 from mansard.bench.cuda.disassemble import count, disassemble, find_disassembler
 from mansard.bench.kernels import kernels
 from mansard.bench.messages import Opened
