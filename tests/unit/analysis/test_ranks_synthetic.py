@@ -78,7 +78,7 @@ def test_the_block_fits_its_console_and_names_rank_and_cause(analyzed, width):
     text = _text(analyzed, width)
     assert max(map(len, text.splitlines())) <= width
     assert "Stragglers" in text
-    assert "lower clock" in text
+    assert "lower clock" in " ".join(text.split())
 
 
 def test_a_run_of_one_rank_has_no_block(maker, tmp_path):
@@ -90,6 +90,6 @@ def test_a_run_of_one_rank_has_no_block(maker, tmp_path):
 
 def test_the_json_of_the_ranks_holds_plain_values_only(analyzed):
     told = json.loads(json.dumps(fleet_dict(analyzed.fleet), allow_nan=False))
-    assert [s["rank"] for s in told["stragglers"]][0] == 20
+    assert told["stragglers"][0]["rank"] == 20
     assert len(told["ranks"]) == 32
     assert set(told) >= {"compute", "nodes", "phases", "collectives", "exposed_s", "gaps"}
