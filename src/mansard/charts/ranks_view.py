@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Width of the words on the left.
 _WORD = 11
+#: From this width on a line has room for the host.
+_WIDE = 72
 #: Kernels named below a straggler.
 _MOST_KERNELS = 2
 #: Collectives and nodes that get a line.
@@ -92,8 +94,8 @@ class FleetView:
             yield (
                 "exposed",
                 (
-                    f"{format_si(fleet.exposed_s, 's')} of all ranks together, in which nothing but "
-                    "collectives ran"
+                    f"{format_si(fleet.exposed_s, 's')} of all ranks together, in which nothing "
+                    "but collectives ran"
                 ),
             )
         for collective in fleet.collectives[:_MOST_LINES]:
@@ -133,11 +135,14 @@ class FleetView:
 
     def _stragglers(self, found: Sequence[Straggler], fleet: Fleet, width: int) -> Iterator[str]:
         by_rank = {rank.rank: rank for rank in fleet.ranks}
-        yield f"{'rank':>6}  {'host':<16}{'compute':>9}{'slower':>9}{'last in':>9}  cause"
+        # The cause says more than the host where there is no room for both.
+        host = 16 if width >= _WIDE else 0
+        words = "".join(f"{word:>9}" for word in ("compute", "slower", "last in"))
+        yield f"{'rank':>6}  {'host':<{host}.{host}}{words}  cause"
         for straggler in found[: self._top]:
             rank = by_rank[straggler.rank]
             yield (
-                f"{straggler.rank:>6}  {printable(straggler.host, 15):<16}"
+                f"{straggler.rank:>6}  {printable(straggler.host, 15):<{host}.{host}}"
                 f"{format_si(rank.compute_s, 's'):>9}{_percent(straggler.ratio):>9}"
                 f"{format_share(rank.last_share):>9}  {straggler.cause}{_counts(straggler)}"
             )[:width]
@@ -152,7 +157,8 @@ class FleetView:
 
     def _phases(self, fleet: Fleet, width: int) -> Iterator[str]:
         room = width - 42
-        yield f"{'phase':<{room}}{'ranks':>6}{'mean':>9}{'slowest':>9}{'(rank)':>9}{'above':>9}"
+        words = "".join(f"{word:>9}" for word in ("mean", "slowest", "(rank)", "above"))
+        yield f"{'phase':<{room}}{'ranks':>6}{words}"
         for phase in fleet.phases[: self._top]:
             name = "(none)" if phase.phase is None else printable(phase.phase, room - 1)
             yield (
