@@ -12,6 +12,7 @@ import msgspec
 from mansard.analysis.advice import advise
 from mansard.charts.labels import unknown_paths
 from mansard.charts.plain import number, plain, text
+from mansard.charts.ranks_view import fleet_dict
 from mansard.model.analysis import REPORT_FORMAT, Analysis, Group, Kernel
 from mansard.model.machine import Machine
 from mansard.model.provenance import Provenance
@@ -51,6 +52,7 @@ def report_dict(analysis: Analysis) -> dict[str, Any]:
         "ranks": [{"rank": text(group.key), **_group(group)} for group in analysis.ranks],
         "kernels": [_kernel(kernel) for kernel in analysis.kernels],
         "advice": _advice(analysis),
+        "fleet": fleet_dict(analysis.fleet),
         "warnings": _warnings(analysis),
     }
 
