@@ -25,7 +25,7 @@ _TO_SIGMA = 1.4826
 _RESOLUTION = 0.005
 
 # The limit for normal values with a known spread, wider since the spread is only estimated. By
-# simulation the largest robust score exceeds it in less than 1 of 1000 sets of 8 to 4096 values.
+# simulation the largest robust score exceeds it in about 1 of 1000 sets of 8 to 4096 values.
 _WIDENING = 20
 
 

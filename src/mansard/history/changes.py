@@ -23,7 +23,7 @@ LEAST_LEVEL = 3
 #: How often an unchanged set of series may hold a false alarm.
 _FALSE_ALARMS = 0.001
 
-# The noise is only estimated: by simulation, this keeps the rate above for 10 to 400 runs.
+# The noise is only estimated: by simulation, this keeps the rate above for 10 to 100 runs.
 _WIDENING = 30
 
 #: 1.4826 x median absolute value estimates the deviation of normal values.
