@@ -19,7 +19,11 @@ PERMISSION = (
 NO_KERNELS = "==WARNING== No kernels were profiled.\n"
 
 
-@pytest.mark.parametrize("empty", [b"", gzip.compress(b""), b"\xef\xbb\xbf", b"\xff\xfe"])
+@pytest.mark.parametrize(
+    "empty",
+    [b"", gzip.compress(b"", mtime=0), b"\xef\xbb\xbf", b"\xff\xfe"],
+    ids=["nothing", "packed nothing", "UTF-8 mark", "UTF-16 mark"],
+)
 def test_an_empty_file_is_refused_in_one_sentence(read, empty):
     with pytest.raises(FormatError, match=r"^empty.csv is (empty|not the output of ncu)") as caught:
         read(empty, name="empty.csv")
