@@ -457,7 +457,6 @@ def test_a_process_that_just_ends_hands_the_counters_back(tmp_path):
 
 
 def test_operators_and_modules_are_named(tmp_path):
-    # Last in this file: PyTorch's profiler keeps CUPTI's callbacks from here on.
     loop = plain_loop()
     with profile(tmp_path / "run.parquet", level="trace", operators=True) as taken:
         while not taken.done:

@@ -99,16 +99,11 @@ class Collection:
         return StepRecording(trace=trace, kernels=plan.with_zeros(kernels, self.recording.zeros))
 
     def _name_operators(self) -> _Steps[None]:
-        """Operators of the recorded steps, from a last iteration of its own.
-
-        It comes last since PyTorch's profiler, once started, keeps CUPTI's callbacks to itself,
-        and since noting operators takes time.
-        """
+        """Operators of the recorded steps, from a last iteration of its own: noting takes time."""
         namer = self.namer
         if namer is None or self.recording.level is Level.PHASES:
             return
 
-        # The profiler takes CUPTI's buffers too when it starts: ours must come after it.
         def start() -> None:
             namer.start()
             self.instruments.start_trace()
@@ -120,12 +115,19 @@ class Collection:
         finally:
             namer.stop()
         operators = namer.name(named.kernels)
-        self.recording.steps = [
-            dataclasses.replace(step, operators=operators)
-            if difference(calls(step.trace.kernels), calls(named.kernels)) is None
-            else step
-            for step in self.recording.steps
-        ]
+        why = namer.obstacle
+        if why is None and not any(name for name, _ in operators):
+            why = "no kernel was launched while an operator ran"
+        if why is None:
+            for place, step in enumerate(self.recording.steps):
+                differs = difference(calls(step.trace.kernels), calls(named.kernels))
+                if differs is None:
+                    self.recording.steps[place] = dataclasses.replace(step, operators=operators)
+                why = differs or why
+        if why is not None:
+            self.recording.notices.append(
+                Notice("operators-unknown", f"PyTorch's operators are not named: {why}")
+            )
 
     def _trace(self) -> _Steps[Trace]:
         def start() -> None:

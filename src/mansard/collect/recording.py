@@ -46,7 +46,13 @@ class StepRecording:
 
 
 class Namer(Protocol):
-    """Tells which operator and module of a framework launched a kernel."""
+    """Tells which operator and module of a framework launched a kernel.
+
+    Attributes:
+        obstacle: why it can tell nothing here; None when it can.
+    """
+
+    obstacle: str | None
 
     def start(self) -> None:
         """Begin to note operators."""

@@ -219,8 +219,8 @@ def test_a_program_that_ends_early_leaves_its_trace(gpu, make_kernels):
 
 
 class Namer:
-    def __init__(self, log):
-        self.log = log
+    def __init__(self, log, obstacle=None, names=True):
+        self.log, self.obstacle, self.names = log, obstacle, names
 
     def start(self):
         self.log.append("namer")
@@ -229,7 +229,7 @@ class Namer:
         self.log.append("named")
 
     def name(self, launches):
-        return tuple((f"op {launch.name}", None) for launch in launches)
+        return tuple((f"op {launch.name}" if self.names else None, None) for launch in launches)
 
 
 def test_operators_are_named_last_in_an_iteration_of_their_own(gpu, make_kernels):
@@ -244,6 +244,25 @@ def test_operators_of_another_iteration_are_not_put_on_these_launches(gpu, make_
     machine = gpu(lambda number: odd if number == 2 else usual, passes_of=lambda counters: 1)
     recording = collect(machine, warmup=0, namer=Namer(machine.log))
     assert recording.steps[0].operators is None
+    (notice,) = [each for each in recording.notices if each.code == "operators-unknown"]
+    assert (
+        "a <4x1x1, 128x1x1> in the traced iteration, x <4x1x1, 128x1x1> in this" in notice.message
+    )
+
+
+@pytest.mark.parametrize(
+    ("namer", "why"),
+    [
+        ({"obstacle": "the program is compiled"}, "the program is compiled"),
+        ({"names": False}, "no kernel was launched while an operator ran"),
+    ],
+)
+def test_operators_that_cannot_be_named_are_unknown_with_the_reason(gpu, make_kernels, namer, why):
+    machine = gpu(make_kernels("a"), passes_of=lambda counters: 1)
+    recording = collect(machine, warmup=0, namer=Namer(machine.log, **namer))
+    assert recording.steps[0].operators is None
+    (notice,) = [each for each in recording.notices if each.code == "operators-unknown"]
+    assert why in notice.message
 
 
 def test_own_phases_of_the_program_are_in_the_trace(gpu, make_kernels):

@@ -16,7 +16,7 @@ import mansard  # noqa: E402
 from mansard.collect.launches import Launch, Trace  # noqa: E402
 from mansard.collect.marks import MarkRecorder, listening, phase  # noqa: E402
 from mansard.collect.torch_hooks import TorchHooks  # noqa: E402
-from mansard.collect.torch_names import TorchNamer  # noqa: E402
+from mansard.collect.torch_names import ModuleCall, OperatorCall, TorchNamer, operators  # noqa: E402
 from mansard.collect.torch_phases import find_phases  # noqa: E402
 from mansard.collect.watch import PhaseRule, Watch  # noqa: E402
 
@@ -151,42 +151,104 @@ def test_a_backward_without_training_loop_is_still_a_backward():
     assert names == {"forward", "backward"}
 
 
+def kernels_at(*times_ns):
+    return [
+        Launch(kind="kernel", name="k", device=0, stream=0, start_ns=0, end_ns=1, launch_ns=when)
+        for when in times_ns
+    ]
+
+
+class Named:
+    """What a namer told of a step, each operator standing for a kernel launched in its middle."""
+
+    def __init__(self, step):
+        self.namer = TorchNamer(torch, time.perf_counter_ns)
+        self.namer.start()
+        try:
+            step()
+        finally:
+            self.namer.stop()
+        middles = [(call.start_ns + call.end_ns) // 2 for call in self.namer._calls]
+        self.found = self.namer.name(kernels_at(*middles))
+
+    def module_of(self, operator):
+        """Modules of all calls of an operator, in order."""
+        return [module for name, module in self.found if name == operator]
+
+
+def convolutions():
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(3, 4, 3),
+        torch.nn.Sequential(torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Conv2d(4, 5, 1)),
+        torch.nn.Flatten(),
+        torch.nn.Linear(180, 2),
+    )
+
+
 def test_operators_and_modules_of_forward_and_backward():
-    net, x = model(), torch.randn(4, 8)
-    namer = TorchNamer(torch, time.time_ns)
-    stamps = {}
+    net, x = convolutions(), torch.randn(2, 3, 8, 8)
+    named = Named(lambda: net(x).mean().backward())
+    assert named.module_of("aten::convolution") == ["0", "1.2"]
+    assert named.module_of("aten::convolution_backward") == ["1.2", "0"]
+    assert named.module_of("aten::native_batch_norm") == ["1.0"]
+    assert named.module_of("aten::native_batch_norm_backward") == ["1.0"]
+    assert named.module_of("aten::threshold_backward") == ["1.1"]
+    # The linear layer's gradients of its input and its weight; the mean belongs to no module.
+    assert named.module_of("aten::addmm") == ["3"]
+    assert set(named.module_of("aten::mm")) == {"3"}
+    assert named.module_of("aten::mean") == [None]
 
-    class Stamp(torch.autograd.Function):
-        """Notes the time in forward and in backward, where a kernel would be launched."""
 
-        @staticmethod
-        def forward(context, value):
-            stamps["forward"] = time.time_ns()
-            time.sleep(0.001)
-            return value.clone()
+def test_the_optimizer_has_operators_and_no_module():
+    net, x = convolutions(), torch.randn(2, 3, 8, 8)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
+    net(x).mean().backward()
+    named = Named(optimizer.step)
+    assert set(named.module_of("aten::_foreach_add_")) == {None}
 
-        @staticmethod
-        def backward(context, gradient):
-            stamps["backward"] = time.time_ns()
-            time.sleep(0.001)
-            return gradient.clone()
+
+def test_a_launch_between_operators_has_the_module_alone():
+    stamps = []
 
     class Stamping(torch.nn.Module):
         def forward(self, value):
-            return Stamp.apply(value)
+            stamps.append(time.perf_counter_ns())
+            time.sleep(0.001)
+            return value
 
-    net.insert(1, Stamping())
-    namer.start()
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), Stamping())
+    named = Named(lambda: net(torch.ones(1, 2)))
+    assert named.namer.name(kernels_at(stamps[0], None)) == ((None, "1"), (None, None))
+
+
+def test_what_is_computed_again_in_backward_is_not_ascribed_by_number():
+    inner = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    calls = [OperatorCall("aten::mm", 10, 20, node=1)]
+    modules = [ModuleCall("a", 0, 5, 0, 3, thread=1), ModuleCall("a", 6, 8, 0, 3, thread=2)]
+    assert operators(kernels_at(15), calls, modules[:1]) == (("aten::mm", "a"),)
+    assert operators(kernels_at(15), calls, modules) == (("aten::mm", None),)
+    checkpoint = torch.utils.checkpoint.checkpoint
+    x = torch.ones(1, 2, requires_grad=True)
+    named = Named(lambda: checkpoint(inner, x, use_reentrant=False).sum().backward())
+    assert named.module_of("aten::addmm") == ["0", "0"]
+
+
+def test_being_watched_changes_neither_results_nor_gradients():
+    torch.manual_seed(1)
+    net, x = convolutions(), torch.randn(2, 3, 8, 8)
     net(x).mean().backward()
-    namer.stop()
-    launches = [
-        Launch(kind="kernel", name="k", device=0, stream=0, start_ns=0, end_ns=1, launch_ns=when)
-        for when in (stamps["forward"] + 500_000, stamps["backward"] + 500_000)
-    ]
-    (forward_op, forward_module), (backward_op, backward_module) = namer.name(launches)
-    assert (forward_op, forward_module) == ("Stamp", "1")
-    assert "Stamp" in backward_op
-    assert backward_module == "1"
+    alone = [each.grad.clone() for each in net.parameters()]
+    net.zero_grad()
+    Named(lambda: net(x).mean().backward())
+    assert all(torch.equal(a, b.grad) for a, b in zip(alone, net.parameters(), strict=True))
+
+
+def test_an_error_in_the_watched_step_is_the_programs_own():
+    net = convolutions()
+    with pytest.raises(RuntimeError, match="channels"):
+        Named(lambda: net(torch.randn(1, 1, 8, 8)))
+    assert torch.utils._python_dispatch._get_current_dispatch_mode() is None
+    Named(lambda: net(torch.randn(1, 3, 8, 8)))
 
 
 PROGRAM = """
