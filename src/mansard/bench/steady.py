@@ -26,13 +26,15 @@ class Timing:
 
     Attributes:
         seconds: on the device.
-        clock_hz: mean SM clock while it ran; None if it could not be read.
+        clock_hz: median over the SMs of their clock while it ran; None if it could not be read.
         clock_spread: (fastest - slowest SM) / clock_hz.
+        slowest_hz: clock of the slowest SM. Where each SM does the same work, all wait for it.
     """
 
     seconds: float
     clock_hz: float | None = None
     clock_spread: float | None = None
+    slowest_hz: float | None = None
 
 
 #: Runs a kernel with so many iterations, so many times in a row.

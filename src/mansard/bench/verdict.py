@@ -45,6 +45,10 @@ def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Cei
         evidence["sm_clock_range_hz"] = [min(clocks), max(clocks)]
     if limit is not None:
         evidence["limit_source"] = limit.source
+    if limit is not None and clock is not None and task.recipe == "compute":
+        slowest = _share_at_slowest(outcome, limit.value / clock)
+        if slowest is not None:
+            evidence["share_at_slowest_sm"] = _round(slowest)
     at_most = limit_of(task, opened.facts, opened.numbers, opened.facts.sm_clock_max_hz)
     if at_most is not None and limit is not None and at_most.value != limit.value:
         evidence["limit_at_maximum_clock"] = at_most.value
@@ -109,6 +113,20 @@ def _kind(task: Task) -> Any:
     if task.kind is None:
         raise ValueError(f"{task.name} makes no ceiling")
     return task.kind
+
+
+def _share_at_slowest(outcome: Outcome, limit_per_hz: float) -> float | None:
+    """Share of the limit at the clock of the slowest SM, which all wait for.
+
+    While a power limit moves the clocks, parts of a chip run at different ones.
+    """
+    clocks: list[int | None] = outcome.evidence.get("sm_clock_slowest_hz") or []
+    known = [clock for clock in clocks if clock]
+    if len(known) != len(outcome.values):
+        return None
+    return statistics.median(
+        value / (limit_per_hz * clock) for value, clock in zip(outcome.values, known, strict=True)
+    )
 
 
 def _clock_at_median(outcome: Outcome) -> float | None:

@@ -62,6 +62,23 @@ def test_the_limit_at_the_maximum_clock_stands_in_the_evidence():
     assert found.evidence["share_at_maximum_clock"] == pytest.approx(1 / 1.98, rel=1e-4)
 
 
+def test_equal_work_is_also_held_against_the_slowest_sm():
+    # The median SM runs at 1.8 GHz, the slowest 1 % below: all wait for it.
+    value = PER_HZ * 1.8e9 * 0.99
+    found = ceiling_of(
+        FP64, outcome([value] * 3, [1.8e9] * 3, sm_clock_slowest_hz=[1.782e9] * 3), H200, []
+    )
+    assert found.share_of_limit == pytest.approx(0.99)
+    assert found.evidence["share_at_slowest_sm"] == pytest.approx(1.0)
+
+
+def test_without_the_clock_of_each_sample_there_is_no_share_of_the_slowest_sm():
+    found = ceiling_of(
+        FP64, outcome([PER_HZ * 1e9] * 2, [1e9] * 2, sm_clock_slowest_hz=[1e9, None]), H200, []
+    )
+    assert "share_at_slowest_sm" not in found.evidence
+
+
 def test_above_its_limit_a_ceiling_is_refused():
     found = ceiling_of(FP64, outcome([1.02 * PER_HZ * 1.98e9] * 5), H200, [])
     assert (found.status, found.value) == ("refused", None)

@@ -3,7 +3,7 @@
 import dataclasses
 import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from cuda.bindings import driver
@@ -55,6 +55,14 @@ class Memory:
 
     address: int
     size: int
+
+
+class SmClocks(NamedTuple):
+    """Clocks of the SMs: the median, (fastest - slowest) / median, the slowest; None if unknown."""
+
+    median_hz: float | None = None
+    spread: float | None = None
+    slowest_hz: float | None = None
 
 
 class Gpu:
@@ -230,15 +238,15 @@ class Gpu:
             self.zero(self._stamps)
         self.start(_STAMP, self._stamps.address + index * _SLOTS * 16, np.uint32(_SLOTS))
 
-    def _clocks(self, repeats: int) -> list[tuple[float | None, float | None]]:
+    def _clocks(self, repeats: int) -> list[SmClocks]:
         if self._stamps is None:
-            return [(None, None)] * repeats
+            return [SmClocks()] * repeats
         stamps = self.download(self._stamps, np.uint64, 2 * repeats * _SLOTS * 2)
         return [sm_clock(pair) for pair in stamps.reshape(repeats, 2, _SLOTS, 2)]
 
 
-def sm_clock(stamps: np.ndarray[Any, Any]) -> tuple[float | None, float | None]:
-    """Median clock of the SMs between two sets of stamps, and the spread over SMs relative to it.
+def sm_clock(stamps: np.ndarray[Any, Any]) -> SmClocks:
+    """Clocks of the SMs between two sets of stamps.
 
     Args:
         stamps: shape (2, slots, 2): before and after; per SM, cycles and nanoseconds; 0 if unset.
@@ -246,14 +254,14 @@ def sm_clock(stamps: np.ndarray[Any, Any]) -> tuple[float | None, float | None]:
     before, after = stamps[0].astype(np.int64), stamps[1].astype(np.int64)
     valid = (before[:, 1] > 0) & (after[:, 1] > before[:, 1])
     if not valid.any():
-        return None, None
+        return SmClocks()
     cycles = (after[valid, 0] - before[valid, 0]).astype(float)
     seconds = (after[valid, 1] - before[valid, 1]).astype(float) * _NANOSECOND
     rates = [rate for rate in (cycles / seconds).tolist() if _SANE_HZ[0] < rate < _SANE_HZ[1]]
     if not rates:
-        return None, None
+        return SmClocks()
     median = statistics.median(rates)
-    return median, (max(rates) - min(rates)) / median
+    return SmClocks(median, (max(rates) - min(rates)) / median, min(rates))
 
 
 def _text(value: Any) -> str:

@@ -1,5 +1,6 @@
 """Bandwidth of L2: every warp passes over its own part until a time is over."""
 
+import dataclasses
 from collections.abc import Callable
 
 import numpy as np
@@ -94,10 +95,8 @@ class _Bounded:
         done = [int(passes[(self._slot - repeats + i) % self._slots]) for i in range(repeats)]
         per_pass = self.variant.work / (self.variant.threads // 32)
         return [
-            Timing(
-                timing.seconds * _NOMINAL * iterations / (count * per_pass),
-                timing.clock_hz,
-                timing.clock_spread,
+            dataclasses.replace(
+                timing, seconds=timing.seconds * _NOMINAL * iterations / (count * per_pass)
             )
             for timing, count in zip(timings, done, strict=True)
         ]

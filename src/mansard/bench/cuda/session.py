@@ -140,6 +140,8 @@ class Session:
                 "warm_s": round(found.warm_s, 4),
                 "settled": found.settled,
                 "sm_clock_spread": _median(t.clock_spread for t in found.timings),
+                "sm_clock_samples_hz": [_whole(t.clock_hz) for t in found.timings],
+                "sm_clock_slowest_hz": [_whole(t.slowest_hz) for t in found.timings],
                 "work_per_sample": total,
             },
         )
@@ -185,6 +187,10 @@ class Session:
                 work.append(amount * count)
             self.chosen[key] = candidates[fastest(trials, work)] if trials else candidates[0]
         return self.chosen[key]
+
+
+def _whole(hertz: float | None) -> int | None:
+    return None if hertz is None else round(hertz)
 
 
 def _median(values: Iterable[float | None]) -> float | None:

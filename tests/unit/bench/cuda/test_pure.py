@@ -22,17 +22,18 @@ def stamps(*sms):
 
 def test_the_clock_is_cycles_over_time_as_a_median_over_sms():
     slow, fast = ((100, 1000), (1_500_100, 1_001_000)), ((7, 1000), (1_980_007, 1_001_000))
-    clock, spread = sm_clock(stamps(fast, fast, slow, None))
+    clock, spread, slowest = sm_clock(stamps(fast, fast, slow, None))
     assert clock == pytest.approx(1.98e9)
     assert spread == pytest.approx(0.48 / 1.98)
+    assert slowest == pytest.approx(1.5e9)
 
 
 def test_without_stamps_there_is_no_clock():
-    assert sm_clock(stamps(None)) == (None, None)
+    assert sm_clock(stamps(None)) == (None, None, None)
 
 
 def test_a_counter_that_was_reset_gives_no_clock():
-    assert sm_clock(stamps(((5_000_000, 1000), (10, 1_001_000)))) == (None, None)
+    assert sm_clock(stamps(((5_000_000, 1000), (10, 1_001_000)))) == (None, None, None)
 
 
 def test_the_fill_can_be_recomputed_anywhere():
