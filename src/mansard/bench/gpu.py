@@ -53,6 +53,21 @@ def open_gpu(index: int, worker: Worker) -> Opened:
     return reply.opened
 
 
+def count_gpus(worker: Worker) -> int:
+    """Number of GPUs that CUDA shows to a child.
+
+    Raises:
+        NoGpuError: there is none, or no driver; the message says which.
+    """
+    try:
+        reply = worker.ask(Request(do="count"), _OPEN_S)
+    except WorkerDied as error:
+        raise NoGpuError(f"the GPUs cannot be counted: {error}") from error
+    if not reply.count:
+        raise NoGpuError(reply.error or "the driver shows no GPU")
+    return reply.count
+
+
 def measure_gpu(
     index: int = 0,
     choice: Choice | None = None,

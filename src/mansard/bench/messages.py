@@ -135,7 +135,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """What the parent asks of a child.
 
     Attributes:
-        do: ``open`` a device, ``build`` a variant, or ``measure`` a task.
+        do: ``count`` the devices, ``open`` one, ``build`` a variant, or ``measure`` a task.
         device: index of the device (open).
         arch: architecture to compile for; the child appends the feature letter itself.
         variant: what to build.
@@ -143,7 +143,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         settings: how long.
     """
 
-    do: Literal["open", "build", "measure"]
+    do: Literal["count", "open", "build", "measure"]
     device: int = 0
     arch: str = ""
     variant: Variant | None = None
@@ -170,6 +170,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
         error: message for the user; the request could not be served.
     """
 
+    count: int | None = None
     opened: Opened | None = None
     built: Built | None = None
     outcome: Outcome | None = None

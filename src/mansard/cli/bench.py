@@ -22,11 +22,21 @@ def bench(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Machine file (JSON) to write; - is standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Machine file to write (- is standard output); a folder with --all.",
+        ),
     ] = None,
+    every_gpu: Annotated[
+        bool, typer.Option("--all", help="Every GPU of this node, one after another.")
+    ] = False,
+    together: Annotated[
+        bool, typer.Option("--together", help="With --all: all at the same time.")
+    ] = False,
     everything: Annotated[
         bool,
-        typer.Option("--all", help="Also add-only, multiply-only, WMMA, more types and sizes."),
+        typer.Option("--extra", help="Also add-only, multiply-only, WMMA, more types and sizes."),
     ] = False,
     only: Annotated[
         list[str] | None,
@@ -52,8 +62,16 @@ def bench(
     from mansard.cli.progress import progress_bar
 
     to_stdout = json or str(output) == "-"
-    _check_targets(output, chart)
+    if every_gpu or together:
+        _check_all(every_gpu=every_gpu, device=device, output=output, chart=chart)
+    else:
+        _check_targets(output, chart)
     options = Options(everything=everything, quick=quick, only=tuple(only or ()), study=study)
+    if every_gpu:
+        from mansard.cli.bench_node import run_node
+
+        run_node(options, output, together=together, json=json)
+        return
     with progress_bar() as advance:
         machine = measure(device, options=options, progress=advance)
     machine = _named(machine, output)
@@ -71,6 +89,22 @@ def bench(
         _draw(machine, chart)
     if machine.partial:
         raise typer.Exit(INTERRUPTED)
+
+
+def _check_all(
+    *, every_gpu: bool, device: str | None, output: Path | None, chart: Path | None
+) -> None:
+    from mansard.cli.bench_node import check_folder
+    from mansard.errors import UsageError
+
+    if not every_gpu:
+        raise UsageError("--together is for --all: give both")
+    if device is not None or chart is not None:
+        other = "--device" if device is not None else "--chart"
+        raise UsageError(f"--all measures every GPU: leave out {other}")
+    if str(output) == "-":
+        raise UsageError("--all writes a file for each GPU: give a folder to -o, or use --json")
+    check_folder(output)
 
 
 def _check_targets(output: Path | None, chart: Path | None) -> None:

@@ -115,7 +115,7 @@ def test_an_interrupted_measurement_is_saved_and_exits_with_130(measured, tmp_pa
 
 
 def test_options_reach_the_measurement(measured):
-    run(bench, "--device", "cuda:1", "--all", "--quick", "--only", "l2", "--only", "bf16")
+    run(bench, "--device", "cuda:1", "--extra", "--quick", "--only", "l2", "--only", "bf16")
     device, options = measured.calls[0]
     assert device == "cuda:1"
     assert (options.everything, options.quick, options.only) == (True, True, ("l2", "bf16"))

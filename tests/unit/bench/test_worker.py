@@ -86,6 +86,7 @@ def test_the_real_child_says_that_there_is_no_driver_and_still_compiles():
         if reply.opened is not None:
             pytest.skip("there is a GPU here")
         assert "driver" in reply.error
+        assert "driver" in worker.ask(Request(do="count"), 60).error
         variant = Variant(source="clock.cu", entry="nothing")
         assert worker.ask(Request(do="build", arch="sm_80", variant=variant), 60).built is not None
         broken = Variant(source="vector.cu", entry="vector_chain", macros=(("ILP", "1"),))

@@ -42,6 +42,8 @@ class _State:
         try:
             if request.do == "build":
                 return Reply(built=_build(request))
+            if request.do == "count":
+                return Reply(count=_count())
             if request.do == "open":
                 return Reply(opened=self._open(request))
             return Reply(outcome=self._measure(request))
@@ -74,6 +76,12 @@ class _State:
             if "OUT_OF_MEMORY" not in str(error):
                 raise
             return Outcome(refusal=f"out of device memory ({error})")
+
+
+def _count() -> int:
+    from mansard.bench.cuda.discover import count_devices  # noqa: PLC0415
+
+    return count_devices()
 
 
 def _build(request: Request) -> Built:

@@ -51,6 +51,16 @@ def open_device(index: int) -> tuple[Session, Opened]:
     return session, opened
 
 
+def count_devices() -> int:
+    """Number of GPUs that CUDA shows to this process; none is opened.
+
+    Raises:
+        DeviceError: there is no driver or no GPU, or the driver is too old.
+    """
+    _start_driver(0)
+    return int(check(driver.cuDeviceGetCount()))
+
+
 def _start_driver(index: int) -> None:
     try:
         (status,) = driver.cuInit(0)

@@ -1,0 +1,119 @@
+"""Several GPUs of one host: data-parallel training with NCCL, counted on every rank; NVLink."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch")
+if torch.cuda.device_count() < 2:
+    pytest.skip("needs two NVIDIA GPUs", allow_module_level=True)
+
+import duckdb  # noqa: E402
+
+import mansard  # noqa: E402
+
+pytestmark = [pytest.mark.gpu, pytest.mark.filterwarnings("default")]
+
+SOURCE = Path(mansard.__file__).parents[1]
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join((str(SOURCE), os.environ.get("PYTHONPATH", ""))),
+}
+#: A network with a product of known work: 2 x 512 x 1024 x 1024 FLOP forward on each rank.
+TRAINING = """
+import os, sys, torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+torch.manual_seed(0)
+net = torch.nn.Sequential(*(torch.nn.Linear(1024, 1024, bias=False) for _ in range(8)))
+net = DistributedDataParallel(net.cuda().bfloat16(), bucket_cap_mb=4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+x = torch.randn(512, 1024, device="cuda", dtype=torch.bfloat16)
+for step in range(int(sys.argv[1])):
+    if step == int(os.environ.get("DIES_AT", -1)) and rank == 1:
+        os._exit(9)
+    net(x).float().square().mean().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+torch.cuda.synchronize()
+print("rank", rank, "done", flush=True)
+dist.destroy_process_group()
+"""
+
+
+def train(folder, *, steps=60, timeout=150, **environment):
+    """Profile the training on two ranks; returns the finished process and its seconds."""
+    script = folder / "train.py"
+    script.write_text(TRAINING, encoding="utf-8")
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--no-python", sys.executable, "-m", "mansard", "profile"]
+    command += ["-o", str(folder / "run.parquet"), str(script), str(steps)]
+    start = time.monotonic()
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**ENVIRONMENT, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, _ = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail(f"the job hung: {process.communicate()[0][-3000:]}")
+    return process.returncode, output, time.monotonic() - start
+
+
+def test_every_rank_is_counted_and_nothing_hangs(tmp_path):
+    code, output, _ = train(tmp_path)
+    assert code == 0, output[-3000:]
+    assert output.count("done") == 2
+    for rank in (0, 1):
+        path = tmp_path / "run" / f"rank{rank}.parquet"
+        (counted,) = duckdb.sql(
+            f"SELECT sum(flop_tensor_bf16) FROM '{path}' WHERE phase = 'forward'"
+        ).fetchone()
+        assert counted == 8 * 2 * 512 * 1024 * 1024
+        (gathered,) = duckdb.sql(
+            f"SELECT count(*) FROM '{path}' WHERE lower(name) LIKE '%nccl%allreduce%'"
+        ).fetchone()
+        assert gathered >= 1
+    run = mansard.open(tmp_path / "run")
+    assert {each.rank for each in mansard.analyze(run).fleet.ranks} == {0, 1}
+
+
+def test_a_rank_that_dies_leaves_the_file_of_the_other(tmp_path):
+    code, output, seconds = train(tmp_path, steps=5000, DIES_AT="400")
+    assert code != 0
+    assert seconds < 150, output[-3000:]
+    assert (tmp_path / "run" / "rank0.parquet").exists(), output[-3000:]
+
+
+def test_nvlink_is_measured_in_both_directions_and_within_its_limit(tmp_path):
+    path = tmp_path / "machine.json"
+    subprocess.run(
+        [sys.executable, "-m", "mansard", "bench", "--quick", "--only", "*link*", "-o", str(path)],
+        check=True,
+        env=ENVIRONMENT,
+        timeout=120,
+    )
+    links = [
+        each
+        for each in json.loads(path.read_text(encoding="utf-8"))["ceilings"]
+        if "NVLink" in (each.get("instruction") or "")
+    ]
+    assert {each["access"] for each in links} >= {"read", "write"}
+    for each in links:
+        assert each.get("status", "measured") == "measured", each.get("reason")
+        assert (each.get("share_of_limit") or 0) <= 1
