@@ -45,6 +45,9 @@ class Place:
     def __init__(self, folder):
         self.folder = Path(folder)
         self.binary = self.folder / "known work"
+        #: What comes back beside the numbers.
+        self.kept = self.folder / "kept"
+        self.kept.mkdir(exist_ok=True)
 
     def python(self, name, *arguments):
         return (sys.executable, str(PROGRAMS / f"{name}.py"), *map(str, arguments))
@@ -297,6 +300,40 @@ def stage_ranges(place):
     return found
 
 
+#: Additions of kinds.cu: the range, and each of the two replays of the graph.
+RANGE_ADDS, GRAPH_ADDS = 128 * 128 * (10 + 20), 3 * 64 * 128 * 100
+
+
+def stage_kinds(place):
+    """How a report says that a result is a range or a whole graph; the reports are kept."""
+    binary = place.folder / "kinds"
+    built = execute(["nvcc", "-O2", "-arch=native", "-o", str(binary), str(PROGRAMS / "kinds.cu")])
+    counters = (
+        "gpu__time_duration.sum,dram__bytes.sum,sm__sass_thread_inst_executed_op_fadd_pred_on.sum"
+    )
+    ways = {
+        "kernels": (),
+        "graph": ("--graph-profiling", "graph"),
+        "graph-nodes": ("--graph-profiling", "node"),
+        "range": ("--replay-mode", "range"),
+        "app-range": ("--replay-mode", "app-range"),
+    }
+    found = {"nvcc": (built.returncode, short(built.stderr, 400))}
+    common = ("ncu", "--clock-control", "none", "--metrics", counters, "--force-overwrite")
+    for name, extra in ways.items():
+        report = place.kept / f"kind-{name}"
+        ended = execute([*common, *extra, "--export", str(report), str(binary)], timeout=60)
+        page = execute(["ncu", "--import", f"{report}.ncu-rep", "--csv", "--page", "raw"])
+        (place.kept / f"kind-{name}.csv").write_bytes(page.stdout)
+        found[name] = {
+            "code": ended.returncode,
+            "out": short(ended.stdout, 400),
+            "csv": short(page.stdout, 1500),
+        }
+    found["work"] = {"range": RANGE_ADDS, "graph": GRAPH_ADDS}
+    return found
+
+
 def stage_errors(place):
     """What ncu says and how it ends when things go wrong."""
     wrong = ("gpu__time_duration.sum", "sm__no_such_thing.sum")
@@ -442,6 +479,7 @@ def stage_costs(place):
 STAGES = (
     ("setup", 90),
     ("filters", 90),
+    ("kinds", 60),
     ("sample_1", 150),
     ("known", 90),
     ("full", 330),
@@ -511,6 +549,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", type=Path, default=Path("ncu_sampled.json"))
     parser.add_argument("--budget", type=float, default=560, help="seconds for everything")
+    parser.add_argument("--keep", type=Path, help="archive of the small reports, KEEP.tar.xz")
     parser.add_argument("--only", nargs="*", help="names of stages")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -543,6 +582,8 @@ def main():
             )
             found["ratios to full"] = compared(found)
             arguments.output.write_text(json.dumps(found, indent=1, default=str))
+        if arguments.keep and (kept := Path(folder, "kept")).exists():
+            shutil.make_archive(str(arguments.keep.with_suffix("")), "xztar", kept)
     walls = {
         n: found.get(n, {}).get("wall_s")
         for n in ("plain", "sample_1", "sample_2", "full", "inside")
