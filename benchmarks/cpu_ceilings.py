@@ -1,6 +1,7 @@
 """CPU ceilings of the generated kernels, beside the same kernels in C and beside likwid-bench.
 
-``python benchmarks/cpu_ceilings.py [--rounds 5] [--threads N] [--no-likwid] [--json]``
+``python benchmarks/cpu_ceilings.py [--rounds 5] [--budget SECONDS] [--threads N] [--no-likwid]
+[--json]``
 
 Each round measures every kernel once with each tool, in turn, on the same threads. C
 (``cpu_peer.c``, gcc) runs in the same process on the same memory; likwid-bench, where it is
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +78,7 @@ class Case:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--budget", type=float, default=3600, help="no round starts after this, s")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--no-likwid", action="store_true")
     parser.add_argument("--json", action="store_true")
@@ -89,7 +92,12 @@ def main() -> None:
         library = compiled_peer(Path(folder), rig.vector_bytes)
         likwid = None if options.no_likwid else shutil.which("likwid-bench")
         cases = all_cases(rig, plan, library, likwid)
+        begin = time.monotonic()
+        done = 0
         for number in range(options.rounds):
+            if number and (time.monotonic() - begin) * (1 + 1 / number) > options.budget:
+                break
+            done += 1
             for place, case in enumerate(cases):
                 one_round(case, reverse=bool(number % 2))
                 print(
@@ -100,7 +108,8 @@ def main() -> None:
     conditions = {
         "processor": processor.name,
         "threads": len(plan.cpus),
-        "rounds": options.rounds,
+        "rounds": done,
+        "date": time.strftime("%Y-%m-%d"),
         "load_average_before": load,
         "load_average_after": os.getloadavg()[0],
         "hypervisor": processor.hypervisor,
