@@ -74,6 +74,12 @@ def stages(folder: Path) -> tuple[Stage, ...]:
             330,
             "the study's most important cells",
         ),
+        Stage(
+            "workloads",
+            (*pytest, str(ROOT / "tests/unit/workloads/test_torch_gpu.py")),
+            120,
+            "the study's networks in every precision",
+        ),
         Stage("bench tests", (*pytest, str(ROOT / "tests/gpu/test_bench.py")), 150, "ceilings"),
         Stage("two", (*pytest, str(ROOT / "tests/gpu/test_two_gpus.py")), 300, "NCCL, NVLink", 2),
         Stage("all", (*mansard, "bench", "--all", "--quick", "-o", out("node")), 120, "a node", 2),
