@@ -27,6 +27,7 @@ _PUBLIC = {
     "phase": "mansard.collect",
     "profile": "mansard.collect",
     "profile_callable": "mansard.collect",
+    "validate": "mansard.validate",
 }
 
 __all__ = ["__version__", *sorted(_PUBLIC)]  # noqa: PLE0604  (names, built from the table)

@@ -5,7 +5,7 @@ import datetime as dt
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Self
 
 import msgspec
@@ -15,7 +15,7 @@ from mansard.bench.cuda.compile import Target, target_for
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import QUICK, Built, Opened, Outcome, Request, Settings, Task
 from mansard.bench.plan import Choice, make_plan
-from mansard.bench.verdict import ceiling_of, with_counter_peak
+from mansard.bench.verdict import ceiling_of
 from mansard.bench.worker import Worker, WorkerDied
 from mansard.errors import DeviceError
 from mansard.model.machine import Ceiling, Machine
@@ -73,7 +73,6 @@ def measure_gpu(
     choice: Choice | None = None,
     progress: Progress | None = None,
     *,
-    counter_peaks: Mapping[str, float] | None = None,
     make_worker: Callable[[], Worker] = Worker,
 ) -> Machine:
     """Measure the ceilings of a GPU.
@@ -85,8 +84,6 @@ def measure_gpu(
         index: CUDA index of the device.
         choice: what to measure.
         progress: called before each part.
-        counter_peaks: peak rates at the highest SM clock by path or level, as the chip's own
-            counters state them (``peak_sustained``); they stand beside the limits.
         make_worker: makes child processes.
 
     Raises:
@@ -101,7 +98,7 @@ def measure_gpu(
         plan = make_plan(opened, choice)
         target = target_for(opened.capability, opened.architectures)
         settings = QUICK if choice.quick else Settings()
-        run = _Run(index, opened, target, settings=settings, peaks=counter_peaks or {})
+        run = _Run(index, opened, target, settings=settings)
         with _Builders(plan, target, make_worker) as builders:
             run.measure(plan, builders, worker, progress or (lambda _name, _share: None))
     finally:
@@ -119,13 +116,11 @@ class _Run:
         target: Target,
         *,
         settings: Settings,
-        peaks: Mapping[str, float],
     ) -> None:
         self._index = index
         self._opened = opened
         self._target = target
         self._settings = settings
-        self._peaks = peaks
         self._ceilings: list[Ceiling] = []
         self._curves: dict[str, Any] = {}
         self._caveats: list[str] = list(opened.caveats)
@@ -178,7 +173,7 @@ class _Run:
         self._curves.update(outcome.curves)
         if task.kind is not None:
             ceiling = ceiling_of(task, outcome, self._opened, self._ceilings)
-            self._ceilings.append(with_counter_peak(ceiling, self._peaks))
+            self._ceilings.append(ceiling)
         elif outcome.refusal:
             self._caveats.append(f"There is no curve '{task.name}': {outcome.refusal}.")
 

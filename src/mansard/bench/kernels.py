@@ -88,7 +88,7 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     """One compiled source with one launch geometry.
 
     Attributes:
-        source: file name in ``cuda/kernels``.
+        source: file name in ``cuda/kernels``; ``package:name`` is in ``kernels`` of that package.
         entry: name of the kernel in it.
         macros: name and value, as the compiler gets them.
         feature: whether it needs the architecture-specific target.

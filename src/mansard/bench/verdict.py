@@ -1,10 +1,8 @@
 """From samples to a ceiling: medians, limits, and the rules by which a ceiling is refused."""
 
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
-
-import msgspec
 
 from mansard.bench.limits import limit_of
 from mansard.bench.messages import Opened, Outcome, Task
@@ -81,15 +79,6 @@ def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Cei
         evidence=evidence,
         reason=_remarks(task, outcome, summary, clocks),
     )
-
-
-def with_counter_peak(ceiling: Ceiling, peaks: Mapping[str, float]) -> Ceiling:
-    """The ceiling with the peak that the chip's own counters state for its path or level."""
-    peak = peaks.get(ceiling.path or ceiling.level or "")
-    if peak is None or ceiling.value is None:
-        return ceiling
-    beside = {"counter_peak": peak, "share_of_counter_peak": _round(ceiling.value / peak)}
-    return msgspec.structs.replace(ceiling, evidence={**ceiling.evidence, **beside})
 
 
 def refused(task: Task, reason: str, evidence: dict[str, Any] | None = None) -> Ceiling:

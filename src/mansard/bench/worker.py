@@ -38,6 +38,15 @@ class Worker:
         """Send a request and wait for its answer.
 
         Raises:
+            WorkerDied: as ``exchange``.
+        """
+        line = self.exchange(msgspec.json.encode(request), timeout_s)
+        return msgspec.json.decode(line, type=Reply)
+
+    def exchange(self, asked: bytes, timeout_s: float) -> bytes:
+        """Send one line and wait for the line that answers it.
+
+        Raises:
             WorkerDied: the child crashed, or took too long and was ended. The next request starts
                 a new one.
         """
@@ -45,7 +54,7 @@ class Worker:
         if process.stdin is None or process.stdout is None:
             raise WorkerDied("the child has no pipes")
         try:
-            process.stdin.write(msgspec.json.encode(request) + b"\n")
+            process.stdin.write(asked + b"\n")
             process.stdin.flush()
             line = _read_line(process.stdout, timeout_s)
         except TimeoutError:
@@ -55,7 +64,7 @@ class Worker:
             line = b""
         if not line:
             raise WorkerDied(self._last_words())
-        return msgspec.json.decode(line, type=Reply)
+        return line
 
     def close(self) -> None:
         """End the child, at once."""

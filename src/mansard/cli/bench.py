@@ -74,7 +74,7 @@ def bench(
         return
     with progress_bar() as advance:
         machine = measure(device, options=options, progress=advance)
-    machine = _named(machine, output)
+    machine = _named(machine if quick else _with_chip_limits(machine, device), output)
     _print(machine, to_stderr=to_stdout)
     if to_stdout:
         _write_stdout(machine)
@@ -132,6 +132,22 @@ def _named(machine: "Machine", output: Path | None) -> "Machine":
     if output is None or str(output) == "-" or not output.stem.strip():
         return machine
     return msgspec.structs.replace(machine, name=output.stem)
+
+
+def _with_chip_limits(machine: "Machine", device: str | None) -> "Machine":
+    """What the chip's own counters state, in the evidence; where they can be read."""
+    import msgspec
+
+    from mansard.errors import MansardError
+    from mansard.validate import beside_ceilings, chip_limits
+
+    if machine.device.compute_capability is None or machine.partial:
+        return machine
+    try:
+        return beside_ceilings(machine, chip_limits(device or "cuda:0"))
+    except MansardError as error:
+        said = {"counter_limits": f"not read: {error}"}
+        return msgspec.structs.replace(machine, provenance={**machine.provenance, **said})
 
 
 def _write_stdout(machine: "Machine") -> None:

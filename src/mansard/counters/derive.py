@@ -60,6 +60,13 @@ def derive(
     return None
 
 
+def origins(counter: str) -> tuple[str, ...]:
+    """Counters that ``derive`` may take for one, itself first, without the rates of each."""
+    unit = counter.partition("__")[0]
+    clocks = dict.fromkeys((unit, *_SM_CLOCK_UNITS))
+    return (counter, *_twin(counter), *(f"{each}__cycles_elapsed.avg" for each in clocks))
+
+
 def _twin(counter: str) -> tuple[str, ...]:
     unit, _, rest = counter.partition("__")
     if unit in _TWINS and rest.endswith(".sum") and rest.startswith(_TWIN_COUNTS):

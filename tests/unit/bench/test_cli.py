@@ -1,5 +1,6 @@
 """The commands bench and machines."""
 
+import importlib
 import json
 
 import pytest
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 from mansard.bench import entry
 from mansard.cli.bench import bench
 from mansard.cli.machines import machines
-from mansard.errors import MachineError, OutputError, UsageError
+from mansard.errors import DeviceError, MachineError, OutputError, UsageError
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling, Machine
 from mansard.store import load_machine, save_machine
@@ -112,6 +113,23 @@ def test_an_interrupted_measurement_is_saved_and_exits_with_130(measured, tmp_pa
     target = tmp_path / "m.json"
     assert run(bench, "-o", str(target)).exit_code == 130
     assert load_machine(target).partial
+
+
+def test_what_the_chip_states_is_beside_or_the_reason_why_not(measured, monkeypatch, tmp_path):
+    asked = []
+
+    def none(device):
+        asked.append(device)
+        raise DeviceError("the driver refuses")
+
+    # The package shows the function of that name, so the module is asked for by its name.
+    monkeypatch.setattr(importlib.import_module("mansard.validate"), "chip_limits", none)
+    assert run(bench, "-d", "cuda:1", "-o", str(tmp_path / "m.json")).exit_code == 0
+    assert asked == ["cuda:1"]
+    provenance = load_machine(tmp_path / "m.json").provenance
+    assert provenance["counter_limits"] == "not read: the driver refuses"
+    run(bench, "--quick")  # in a hurry: not asked for
+    assert asked == ["cuda:1"]
 
 
 def test_options_reach_the_measurement(measured):

@@ -3,7 +3,7 @@
 import pytest
 
 from mansard.bench.messages import Opened, Outcome, Task
-from mansard.bench.verdict import ceiling_of, with_counter_peak
+from mansard.bench.verdict import ceiling_of
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling
 
@@ -154,10 +154,3 @@ def test_a_latency_has_its_shortest_sample_as_best_and_no_share():
 def test_a_sample_without_a_clock_leaves_the_share_open():
     found = ceiling_of(FP64, Outcome(values=(30e12,) * 3, clocks_hz=(None,) * 3), H200, [])
     assert (found.value, found.sm_clock_hz, found.share_of_limit) == (30e12, None, None)
-
-
-def test_the_peak_of_the_chips_own_counters_stands_beside():
-    found = ceiling_of(FP64, outcome([30e12] * 3), H200, [])
-    beside = with_counter_peak(found, {"vector fp64": 33.45e12})
-    assert beside.evidence["share_of_counter_peak"] == pytest.approx(0.896861)
-    assert with_counter_peak(found, {"vector fp32": 1.0}) == found

@@ -142,7 +142,9 @@ def _cache() -> Any:
 
 @functools.cache
 def _source(name: str) -> str:
-    return (importlib.resources.files("mansard.bench.cuda") / "kernels" / name).read_text("utf-8")
+    package, _, file = name.rpartition(":")
+    folder = importlib.resources.files(package or "mansard.bench.cuda") / "kernels"
+    return (folder / file).read_text("utf-8")
 
 
 def _first_line(error: Exception) -> str:

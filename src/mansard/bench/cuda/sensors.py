@@ -113,6 +113,11 @@ class Sensors:
         milliwatts = self.read("PowerUsage")
         return None if milliwatts is None else milliwatts * _MILLI
 
+    def energy_j(self) -> float | None:
+        """Energy that the whole part has taken since the driver was loaded."""
+        millijoules = self.read("TotalEnergyConsumption")
+        return None if millijoules is None else millijoules * _MILLI
+
     def clock_hz(self, kind: int) -> float | None:
         """Clock now: 1 SM, 2 memory."""
         megahertz = self.read("ClockInfo", kind)
