@@ -1,20 +1,27 @@
-"""A real browser, and pages of real runs for it. Without Chromium or playwright all tests skip."""
+"""Pages of real runs for a real browser. Without Chromium or playwright all tests skip."""
 
 import dataclasses
 import functools
-import os
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 
 from mansard import engine
 from mansard.analysis import analyze
-from mansard.charts.page import compact, data, others, page_html, read_detail
+from mansard.analysis.compare import compare
+from mansard.charts.page import (
+    compact,
+    comparisons_page,
+    data,
+    others,
+    page_html,
+    read_detail,
+)
 from mansard.demo import shipped_run
 from mansard.model.analysis import Analysis
 from mansard.model.columns import RUN_COLUMNS
+from mansard.model.comparison import Comparison
 from mansard.model.machine import Ceiling, Machine
 from mansard.model.provenance import Definition, Provenance
 from mansard.store import open_run, write_run
@@ -31,32 +38,11 @@ HOSTILE = (
 )
 
 
-def _chromium() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    named = os.environ.get("MANSARD_BROWSER")
-    return named or next((path for name in names if (path := shutil.which(name))), None)
-
-
-@pytest.fixture(scope="session")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    path = _chromium()
-    if path is None:
-        pytest.skip("no Chromium on PATH (name one in MANSARD_BROWSER)")
-    with playwright.sync_playwright() as driver:
-        # A container has no user namespace for Chromium's own sandbox.
-        opened = driver.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield opened
-        opened.close()
-
-
 @dataclasses.dataclass
 class Report:
-    """A page on disk and the analysis that it shows."""
+    """A page on disk and what it shows: an analysis, or comparisons of two runs."""
 
-    analysis: Analysis
+    analysis: Analysis | tuple[Comparison, ...]
     path: Path
 
 
@@ -138,6 +124,44 @@ def write_rows(rows, path):
             f"CREATE TABLE rows AS SELECT {listed}", [[row.get(c) for row in rows] for c in names]
         )
         write_run(connection, "SELECT * FROM rows", origin, path)
+
+
+@pytest.fixture(scope="session")
+def compared(tmp_path_factory):
+    """The page of two runs of four steps: slower and faster, new and gone, hostile names."""
+    folder = tmp_path_factory.mktemp("compared")
+    runs = []
+    for name, factor in (("before <b>", 1.0), ("after & more", 1.25)):
+        rows = [row for step in range(4) for row in _step(step, factor)]
+        write_rows(rows, folder / f"{name}.parquet")
+        runs.append(open_run(folder / f"{name}.parquet"))
+    pair = tuple(compare(*runs, by=by) for by in ("kernel", "family", "phase"))
+    path = folder / "compared.html"
+    path.write_text(comparisons_page([pair]), encoding="utf-8")
+    return Report(pair, path)
+
+
+def _step(step, factor):
+    rng = random.Random(f"{step} {factor}")
+    for number in range(60):
+        name = HOSTILE[number] if number < len(HOSTILE) else f"plain_gemm_{number}"
+        if number == 20:
+            name = f"only_in_{factor}"
+        moved = 1e6 * (number + 1)
+        own = (factor, 1.0, 2 - factor)[number % 3]
+        yield {
+            "name": name,
+            "kind": "kernel",
+            "step": step,
+            "launch": number,
+            "phase": "forward" if number < 30 else "backward </script>",
+            "duration_s": moved / 1e10 * own * rng.uniform(0.995, 1.005),
+            "flop_vector_fp32": moved * (number % 4),
+            "flop_tensor_bf16": moved * 40 if number == 5 else 0.0,
+            "bytes_l1": moved * 3,
+            "bytes_l2": moved * 2 * own,
+            "bytes_dram": moved,
+        }
 
 
 @pytest.fixture(scope="session")

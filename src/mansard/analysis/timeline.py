@@ -4,6 +4,7 @@ From start times and durations of launches, which only a trace has. Launches may
 streams), so busy time is that of their union.
 """
 
+import math
 from typing import TYPE_CHECKING
 
 from mansard.analysis.launches import Launches
@@ -57,9 +58,9 @@ def timeline(
     last = chosen[-1][0]
     where = "true" if last is None else f"step <= {int(last)}"
     scan(connection, "passed", _passed(launches, where), uses=("names",))
-    steps, elapsed_s, busy_s, gaps, longest_s, computing_s, place = connection.execute(
+    steps, elapsed_s, busy_s, gaps, longest_s, place = connection.execute(
         "SELECT CAST(count(*) AS BIGINT), sum(elapsed_s), sum(busy_s), "
-        "CAST(sum(gaps) AS BIGINT), max(longest_s), sum(computing_s), "
+        "CAST(sum(gaps) AS BIGINT), max(longest_s), "
         "arg_max((rank, device, step, longest_end_s), longest_s) FROM passed"
     ).fetchall()[0]
     if not steps:
@@ -71,8 +72,21 @@ def timeline(
         gaps=gaps,
         longest_gap_s=longest_s or 0.0,
         longest_gap_before=_started(connection, launches, scan, place),
-        collective_only_s=max(0.0, busy_s - computing_s),
+        collective_only_s=math.fsum(exposed(connection).values()),
     )
+
+
+def exposed(connection: "DuckDBPyConnection") -> dict[int | None, float]:
+    """Exposed communication: time by rank in which nothing but collectives ran, in s.
+
+    Args:
+        connection: with the table ``passed`` that ``timeline`` leaves.
+    """
+    rows = connection.execute(
+        # Per GPU and step: what rounding leaves below zero in one must not be taken from another.
+        "SELECT rank, sum(greatest(0e0, busy_s - computing_s)) FROM passed GROUP BY rank"
+    ).fetchall()
+    return dict(rows)
 
 
 def _passed(launches: Launches, where: str) -> str:

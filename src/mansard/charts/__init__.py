@@ -1,4 +1,4 @@
-"""What a user sees: pictures, terminal report, JSON and CSV of an analysis.
+"""What a user sees of an analysis, a machine or a comparison: pictures, pages, tables, JSON, CSV.
 
 Scenes (what is drawn) are pure; only ``static`` loads matplotlib, and only when it draws.
 """
@@ -7,10 +7,19 @@ import importlib
 from typing import Any
 
 _PUBLIC = {
+    "changes_figure": "static",
+    "comparison_dict": "compare_files",
+    "comparison_json": "compare_files",
+    "comparison_markdown": "compare_files",
+    "comparison_view": "compare_view",
+    "comparisons_page": "page",
     "floors_figure": "static",
     "kernels_csv": "csv_report",
     "machine_figure": "static",
     "machines_figure": "static",
+    "machines_page": "page",
+    "page_html": "page",
+    "read_detail": "page",
     "report_dict": "json_report",
     "report_json": "json_report",
     "report_view": "terminal",

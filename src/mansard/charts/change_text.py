@@ -45,6 +45,10 @@ LEGEND = {
 #: From this factor on a percentage is hard to read.
 _FACTOR = 10
 
+#: From this change on a time is also given as a factor.
+_SPEED = 0.05
+_NO_CHANGE = ("same", "within noise", "unknown")
+
 
 def value_text(metric: str, value: float | None) -> str:
     """Return a value with its unit; counts are means over ranks and steps."""
@@ -96,6 +100,22 @@ def noise_text(change: Change) -> str:
     if change.noise is None:
         return "unknown" if change.verdict == "noise unknown" else "-"
     return f"± {format_share(change.noise)}"
+
+
+def speed_text(change: Change) -> str:
+    """Return how many times as fast, or as long, the second run is; empty where that says nothing.
+
+    Nothing is said of what is new or gone, unchanged, or within the noise.
+    """
+    relative = change.relative
+    if not change.a or not change.b or relative is None or change.verdict in _NO_CHANGE:
+        return ""
+    fast = change.a / change.b
+    # Below five percent the percentage is easier to read.
+    if abs(relative) < _SPEED:
+        return ""
+    factor = f"{max(fast, 1 / fast):#.3g}".rstrip(".")
+    return f"{factor}x as fast" if fast > 1 else f"{factor}x as long"
 
 
 def moved_text(difference: Difference) -> str:
@@ -197,4 +217,6 @@ def headline(comparison: Comparison) -> str:
         "unknown": "unknown",
     }[first.verdict]
     values = f"{value_text(first.metric, first.a)} -> {value_text(first.metric, first.b)}"
-    return f"{word} {values}, {change_text(first)} ({sure})"
+    speed = speed_text(first)
+    change = f"{change_text(first)}, {speed}" if speed else change_text(first)
+    return f"{word} {values}, {change} ({sure})"

@@ -16,6 +16,7 @@ from mansard.charts.change_text import (
     repeats_text,
     row_name,
     shown_totals,
+    speed_text,
     value_text,
 )
 from mansard.charts.labels import printable
@@ -114,7 +115,8 @@ def _rows(comparison: Comparison, top: int, width: int) -> Iterator[str]:
         before, after = (value_text("gpu_time", value) for value in (time.a, time.b))
         cells = f"{before:>{_NUMBER}} {after:>{_NUMBER}} {marked(time):>{_CHANGE}}"
         yield f"{number:>{place}} {row_name(row, name):<{name}} {cells}".rstrip()
-        said = f"{moved_text(row)}: {also_text(row)}"
+        speed = speed_text(time)
+        said = f"{moved_text(row)}{', ' if speed else ''}{speed}: {also_text(row)}"
         indent = " " * (place + 3)
         yield from _wrapped(said, width, indent, indent)
     if rest:

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from mansard.charts.changes_chart import changes_size, draw_changes
+from mansard.charts.changes_scene import changes_scene
 from mansard.charts.floors_chart import draw_floors, floors_size
 from mansard.charts.floors_scene import floors_scene
 from mansard.charts.frame import Frame, machine_frame
@@ -24,6 +26,7 @@ from mansard.charts.time_chart import draw_time
 from mansard.charts.time_scene import time_scene
 from mansard.errors import UsageError
 from mansard.model.analysis import Analysis
+from mansard.model.comparison import Comparison
 from mansard.model.machine import Machine
 from mansard.version import __version__
 
@@ -73,6 +76,16 @@ def time_figure(analysis: Analysis) -> "Figure":
     with _style():
         figure = _figure(TIME_SIZE)
         draw_time(figure, time_scene(analysis))
+        _replace_missing_glyphs(figure)
+    return figure
+
+
+def changes_figure(comparison: Comparison) -> "Figure":
+    """Draw what took longer from one run to another and what shorter, with its noise."""
+    scene = changes_scene(comparison)
+    with _style():
+        figure = _figure(changes_size(scene))
+        draw_changes(figure, scene)
         _replace_missing_glyphs(figure)
     return figure
 

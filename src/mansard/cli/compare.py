@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 #: Exit code when a limit of --fail-if is broken.
 FAILED = 1
 
-_FORMATS = (".md", ".json")
-
 
 class By(StrEnum):
     """What the rows of the table are."""
@@ -65,7 +63,11 @@ def compare(
     ] = False,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="Write .md or .json instead; repeatable; - is stdout."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write .html, .png, .svg, .pdf, .md or .json instead; repeatable; - is stdout.",
+        ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of the table.")] = 20,
@@ -80,23 +82,44 @@ def compare(
     """
     from mansard.analysis.compare import compare as compare_runs
     from mansard.analysis.limits import parse_limit
+    from mansard.cli.write import PICTURES, check_targets
+    from mansard.errors import UsageError
     from mansard.readers import ImportOptions
 
     items = sources or []
     if len(items) > 1 and not (phase_of or rank_of) and _all_machines(items):
         from mansard.cli.machines import machines
 
-        machines(items, json=json)
+        machines(items, json=json, output=output)
         return
+    if len(items) > 2 and any(target.suffix.lower() in PICTURES for target in output or ()):
+        raise UsageError(
+            f"a picture shows two runs and {len(items)} were given: write a page (-o x.html)"
+        )
     limits = [parse_limit(text) for text in fail_if or ()]
-    targets = [(target, _format_of(target)) for target in output or ()]
+    whole = phase_of or rank_of
+    read = [str(whole)] if whole else items
+    check_targets(output or (), read, (".html", *PICTURES, ".md", ".json"))
+    # Standard output gets JSON.
+    targets = [(target, target.suffix.lower() or ".json") for target in output or ()]
     options = ImportOptions(
         counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
     )
     first, *others = _sides(items, phase_of, rank_of, options)
-    found = [compare_runs(first, other, by=by.value, allow_unlike=allow_unlike) for other in others]
+
+    def compared(rows: str) -> "list[Comparison]":
+        return [compare_runs(first, other, by=rows, allow_unlike=allow_unlike) for other in others]
+
+    found = compared(by.value)
     broken = [text for one in found for limit in limits if (text := limit.broken_by(one))]
-    _show(found, targets=[*targets, *([(Path("-"), ".json")] if json else [])], top=top)
+    if any(suffix == ".html" for _, suffix in targets):
+        # A page has room for all three.
+        kinds = [by.value, *(kind.value for kind in By if kind is not by)]
+        pages = list(zip(*[found, *map(compared, kinds[1:])], strict=True))
+    else:
+        pages = []
+    wanted = [*targets, *([(Path("-"), ".json")] if json else [])]
+    _show(found, targets=wanted, top=top, pages=pages)
     for text in broken:
         sys.stderr.write(f"failed: {text}\n")
     if broken:
@@ -137,25 +160,22 @@ def _sides(
     return [Part(run, rank=int(item)) for item in items]
 
 
-def _format_of(target: Path) -> str:
-    from mansard.errors import UsageError
-
-    suffix = target.suffix.lower() if str(target) != "-" else ".json"
-    if suffix not in _FORMATS:
-        raise UsageError(
-            f"cannot tell the format of '{target}': the name must end in {', '.join(_FORMATS)}"
-        )
-    return suffix
-
-
-def _show(found: "Sequence[Comparison]", *, targets: Sequence[tuple[Path, str]], top: int) -> None:
-    from mansard.charts.compare_files import comparison_json, comparison_markdown
+def _show(
+    found: "Sequence[Comparison]",
+    *,
+    targets: Sequence[tuple[Path, str]],
+    top: int,
+    pages: "Sequence[tuple[Comparison, ...]]",
+) -> None:
     from mansard.charts.compare_view import comparison_view
-    from mansard.cli.write import write_whole
+    from mansard.cli.write import PICTURES, write_whole
 
     for target, suffix in targets:
-        text = comparison_json(found) if suffix == ".json" else comparison_markdown(found, top=top)
-        write_whole(target, functools.partial(_put, text.encode()))
+        if suffix in PICTURES:
+            _draw(found[0], target, suffix)
+        else:
+            text = _text(found, suffix, top=top, pages=pages)
+            write_whole(target, functools.partial(_put, text.encode()))
         if str(target) != "-":
             sys.stderr.write(f"wrote {target}\n")
     if not targets:
@@ -164,6 +184,30 @@ def _show(found: "Sequence[Comparison]", *, targets: Sequence[tuple[Path, str]],
         console = Console(highlight=False)
         for one in found:
             console.print(comparison_view(one, top=top))
+
+
+def _text(
+    found: "Sequence[Comparison]",
+    suffix: str,
+    *,
+    top: int,
+    pages: "Sequence[tuple[Comparison, ...]]",
+) -> str:
+    if suffix == ".html":
+        from mansard.charts.page import comparisons_page
+
+        return comparisons_page(pages)
+    from mansard.charts.compare_files import comparison_json, comparison_markdown
+
+    return comparison_json(found) if suffix == ".json" else comparison_markdown(found, top=top)
+
+
+def _draw(found: "Comparison", target: Path, suffix: str) -> None:
+    from mansard.charts import static
+    from mansard.cli.write import write_whole
+
+    drawn = static.changes_figure(found)
+    write_whole(target, lambda stream: static.save_figure(drawn, stream, suffix[1:]))
 
 
 def _put(content: bytes, stream: IO[bytes]) -> None:

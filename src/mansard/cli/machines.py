@@ -1,8 +1,9 @@
 """``mansard machines``: list, show and compare machine files."""
 
+import functools
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +22,10 @@ def machines(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option("--output", "-o", help="Write .html, .png, .svg or .pdf instead; repeatable."),
+    ] = None,
 ) -> None:
     """List the machines that come along; show one; compare several.
 
@@ -29,6 +34,9 @@ def machines(
     from mansard.cli.machine_table import print_comparison, print_list, print_machine
     from mansard.store.machine_file import load_machine, shipped_machines
 
+    if output:
+        _write([machine for item in items or shipped_machines() for machine in _load(item)], output)
+        return
     if not items:
         shipped = [load_machine(name) for name in shipped_machines()]
         if json:
@@ -56,6 +64,37 @@ def machines(
         )
     else:
         print_comparison(found)
+
+
+def _write(found: "list[Machine]", targets: list[Path]) -> None:
+    """Write each file in the format of its suffix."""
+    from mansard.cli.write import PICTURES, write_whole
+    from mansard.errors import UsageError
+
+    for target in targets:
+        suffix = target.suffix.lower()
+        if suffix == ".html":
+            from mansard.bench.fleet import compare
+            from mansard.charts.page import machines_page
+
+            page = machines_page(found, compare(found)).encode()
+            write_whole(target, functools.partial(_put, page))
+        elif suffix in PICTURES:
+            from mansard.charts import static
+
+            several = len(found) > 1
+            drawn = static.machines_figure(found) if several else static.machine_figure(found[0])
+            write_whole(target, functools.partial(static.save_figure, drawn, format=suffix[1:]))
+        else:
+            raise UsageError(
+                f"cannot tell the format of '{target}': the name must end in "
+                f"{', '.join(('.html', *PICTURES))}"
+            )
+        sys.stderr.write(f"wrote {target}\n")
+
+
+def _put(content: bytes, stream: IO[bytes]) -> None:
+    stream.write(content)
 
 
 def _load(item: str) -> "list[Machine]":

@@ -1,14 +1,12 @@
 """Writes a report in the format that the file's suffix names, whole or not at all."""
 
-import contextlib
-import os
 import sys
-import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from mansard.errors import OutputError, UsageError
+from mansard.errors import InputError, UsageError
+from mansard.store.atomic import replacing
 
 if TYPE_CHECKING:
     from mansard.model.analysis import Analysis
@@ -43,9 +41,7 @@ def write_report(
     """
     wanted = (suffix or target.suffix or (".json" if str(target) == "-" else "")).lower()
     if wanted not in FORMATS:
-        raise UsageError(
-            f"cannot tell the format of '{target}': the name must end in {', '.join(FORMATS)}"
-        )
+        raise UsageError(_no_format(target, FORMATS))
     if wanted == ".json":
         from mansard.charts.json_report import report_json
 
@@ -89,19 +85,44 @@ def write_whole(target: Path, write: Callable[[IO[bytes]], object]) -> None:
         write(sys.stdout.buffer)
         sys.stdout.buffer.flush()
         return
+    with replacing(target) as part, part.open("wb") as stream:
+        write(stream)
+
+
+def check_targets(targets: Sequence[Path], sources: Sequence[str], formats: Sequence[str]) -> None:
+    """Say before the work what would fail after it, or lose what cannot be made again.
+
+    Args:
+        targets: files to write, ``-`` for standard output.
+        sources: what will be read.
+        formats: suffixes that a target may have; any where there are none.
+
+    Raises:
+        UsageError: a target has another suffix, or is one of the sources.
+    """
+    for target in targets:
+        if str(target) == "-":
+            continue
+        if formats and target.suffix.lower() not in formats:
+            raise UsageError(_no_format(target, formats))
+        for source in sources:
+            if _is_read(target, Path(source)):
+                raise UsageError(
+                    f"{target} would replace what it is made from: give --output another name"
+                )
+
+
+def _no_format(target: Path, formats: Sequence[str]) -> str:
+    return f"cannot tell the format of '{target}': the name must end in {', '.join(formats)}"
+
+
+def _is_read(target: Path, source: Path) -> bool:
+    """Whether a target is a source, or a recording in a folder that is one."""
+    from mansard.readers.sniff import FileKind, sniff
+
     try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                write(stream)
-            # mkstemp makes private files; a report should get the user's usual permissions.
-            mask = os.umask(0)
-            os.umask(mask)
-            Path(name).chmod(0o666 & ~mask)
-            Path(name).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
-    except OSError as error:
-        raise OutputError(f"cannot write {target}: {error.strerror or error}") from error
+        if target.samefile(source):
+            return target.is_file()
+        return target.parent.samefile(source) and sniff(target) is not FileKind.OTHER
+    except (OSError, InputError):
+        return False

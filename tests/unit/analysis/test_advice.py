@@ -13,10 +13,12 @@ import pytest
 from mansard.analysis import advice, analyze
 from mansard.analysis.advice import advise
 from mansard.analysis.advice_launches import MOVEMENTS
+from mansard.demo import shipped_run
 from mansard.model.analysis import Kernel
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling
 from mansard.model.provenance import Provenance
+from mansard.store.choose_machine import machine_for
 
 PAGE = Path(__file__).parents[3] / "docs" / "advice.md"
 
@@ -140,6 +142,12 @@ class TestMovement:
         ]
         assert rules(analyze(make_run(cast | {"flop_vector_fp32": 6e7}, gemm))) == []
 
+    @pytest.mark.parametrize(("flop", "found"), [(4.7e7, ["layout-changes"]), (6e7, [])])
+    def test_a_layout_change_that_computes_is_none(self, make_run, gemm, nothing, flop, found):
+        # The paper's nchwToNhwc has 0.47 FLOP/byte; with 0.6 it would be work of its own.
+        change = nothing | {"name": "nchwToNhwcKernel", "duration_s": 0.02, "bytes_dram": 1e8}
+        assert rules(analyze(make_run(change | {"flop_vector_fp32": flop}, gemm))) == found
+
     def test_unknown_work_is_not_none(self, make_run, gemm, nothing):
         cast = nothing | {"name": "ConversionOp", "duration_s": 0.02, "bytes_dram": 1e8}
         uncounted = {name: None for name in nothing if name.startswith(("flop", "op"))}
@@ -192,6 +200,11 @@ class TestIdleSms:
     def test_not_where_every_sm_has_a_block(self, make_run, machine, reduction):
         full = reduction | {"grid_x": 2, "grid_y": 2}
         assert "idle-sms" not in rules(analyze(make_run(full, provenance=self.FOUR), machine))
+
+    def test_a_last_round_that_is_not_full_is_not_told(self, make_run, machine, reduction):
+        # Five blocks on four SMs may run two at a time on one of them: no counter says.
+        tail = reduction | {"grid_x": 5}
+        assert "idle-sms" not in rules(analyze(make_run(tail, provenance=self.FOUR), machine))
 
     def test_not_where_the_grid_or_the_gpu_is_unknown(self, make_run, machine, reduction):
         assert "idle-sms" not in rules(analyze(make_run(reduction), machine))
@@ -535,6 +548,26 @@ class TestOrder:
         (found,) = advise(analyze(make_run(cast), machine))
         assert len(found.sentence) < 600
         assert found.kernels == (name,)
+
+
+@pytest.mark.parametrize("name", ["h200-deeplabv3-step", "h200-zoo", "v100-deepcam-forward"])
+def test_no_advice_on_a_real_run_promises_more_than_the_counters_show(name):
+    run = shipped_run(name)
+    analysis = analyze(run, machine_for(run)[0])
+    kernels = {kernel.key: kernel for kernel in analysis.kernels}
+    of_kernels = [
+        one
+        for one in advise(analysis)
+        if one.rule not in ("low-clock", "idle-gpu", "exposed-collectives", "above-roof")
+    ]
+    assert of_kernels
+    named = [key for one in of_kernels for key in one.kernels]
+    assert len(named) == len(set(named))
+    for one in of_kernels:
+        spent = sum(kernels[key].duration_s for key in one.kernels)
+        assert 0 < one.recoverable_s <= spent * (1 + 1e-12), one.rule
+    gained = sum(one.recoverable_s for one in of_kernels)
+    assert gained <= analysis.totals.duration_s
 
 
 def test_every_rule_and_cause_has_its_paragraph_in_the_documentation():

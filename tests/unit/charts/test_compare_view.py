@@ -120,7 +120,7 @@ class TestTerminal:
     def test_the_headline_is_the_step_and_its_noise(self):
         lines = shown(comparison()).splitlines()
         assert lines[0] == "before.parquet -> after.parquet"
-        assert lines[1] == "step time 4.00 ms -> 3.20 ms, -20.0 % (noise ± 1.5 %)"
+        assert lines[1] == "step time 4.00 ms -> 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)"
 
     def test_the_totals_with_noise(self):
         text = shown(comparison())
@@ -134,7 +134,7 @@ class TestTerminal:
     def test_a_row_with_what_else_moved(self):
         text = shown(comparison())
         assert re.search(r"1 gemm_kernel +2\.00 ms +1\.00 ms +-50\.0 %", text)
-        assert "-1.00 ms: DRAM -25.0 %, launches 8->6" in text
+        assert "-1.00 ms, 2.00x as fast: DRAM -25.0 %, launches 8->6" in text
 
     def test_conditions_that_differ_stand_side_by_side(self):
         text = shown(comparison(unlike=("clock control: none against base",)))
@@ -174,7 +174,7 @@ class TestMarkdown:
     def test_what_it_says(self):
         text = comparison_markdown([comparison()])
         assert text.startswith("### `before.parquet` → `after.parquet`\n")
-        assert "**step time 4.00 ms → 3.20 ms, -20.0 % (noise ± 1.5 %)**" in text
+        assert "**step time 4.00 ms → 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)**" in text
         assert "| GPU time | 2.00 ms | 1.00 ms | -50.0 % | ± 2.0 % |" in text
         assert (
             "| `gemm_kernel` | 2.00 ms | 1.00 ms | -50.0 % | -1.00 ms | DRAM -25.0 %, "

@@ -120,7 +120,7 @@ def test_a_machine_shows_refused_ceilings_with_their_reason(h200_machine):
 def test_a_comparison_shows_its_headline_and_rows():
     texts = read(comparison_html(compared())).texts
     assert "before → after" in texts
-    assert "GPU time 2.00 s → 1.00 s, -50.0 % (noise ± 1.0 %)" in texts
+    assert "GPU time 2.00 s → 1.00 s, -50.0 %, 2.00x as fast (noise ± 1.0 %)" in texts
     assert "-50.0 %" in texts
 
 

@@ -1,6 +1,7 @@
 """``mansard compare`` from the command line: formats, exit codes, refusals."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -80,6 +81,56 @@ def test_files_are_written_in_the_format_of_their_suffix(run, tmp_path):
     assert markdown.read_text(encoding="utf-8").startswith("### `h200-zoo.parquet` →")
     assert json.loads(other.read_text())["by"] == "kernel"
     assert isinstance(run(ZOO, ZOO, "-o", tmp_path / "c.xlsx").exception, UsageError)
+
+
+def test_a_page_holds_kernels_families_and_phases(run, tmp_path):
+    page = tmp_path / "diff.html"
+    done = run("--phase-of", ZOO, "gemm_bf16", "gemm_fp32", "--by", "family", "-o", page)
+    assert done.exit_code == 0
+    assert done.stderr == f"wrote {page}\n"
+    data = re.search(r'data-encoding="json">(.*?)</script>', page.read_text(encoding="utf-8"))[1]
+    (pair,) = json.loads(data)["pairs"]
+    assert list(pair) == ["family", "kernel", "phase"]
+
+
+def test_a_page_of_several_runs_has_a_part_for_each(run, tmp_path):
+    page = tmp_path / "diff.html"
+    assert run(ZOO, ZOO, ZOO, "-o", page).exit_code == 0
+    assert page.read_text(encoding="utf-8").count('<article class="pair"') == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("c.png", b"\x89PNG"), ("c.svg", b"<?xml"), ("c.pdf", b"%PDF")]
+)
+def test_a_picture_of_two_runs(run, tmp_path, name, start):
+    target = tmp_path / name
+    assert run("--phase-of", ZOO, "gemm_bf16", "gemm_fp32", "-o", target).exit_code == 0
+    assert target.read_bytes().startswith(start)
+
+
+def test_a_picture_of_three_runs_is_refused_before_anything_is_read(run, tmp_path):
+    done = run("no-such", "neither", "nor-this", "-o", tmp_path / "c.png")
+    assert isinstance(done.exception, UsageError)
+    assert "write a page" in str(done.exception)
+
+
+def test_a_target_that_would_replace_a_run_is_refused(run, tmp_path):
+    own = tmp_path / "run.json"
+    shutil.copy(ZOO, own)
+    done = run(own, ZOO, "-o", own)
+    assert isinstance(done.exception, UsageError)
+    assert own.read_bytes() == ZOO.read_bytes()
+
+
+def test_machines_side_by_side_as_page_and_picture(run, tmp_path):
+    page, picture = tmp_path / "m.html", tmp_path / "m.png"
+    other = MACHINE.with_name("h200-sxm.json")
+    done = run(MACHINE, other, "-o", page, "-o", picture)
+    assert done.exit_code == 0
+    assert done.stdout == ""
+    assert "<h1>v100-paper and h200-sxm</h1>" in page.read_text(encoding="utf-8")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert isinstance(run(MACHINE, other, "-o", tmp_path / "m.md").exception, UsageError)
 
 
 def test_machine_files_go_to_their_own_table(run):

@@ -1,18 +1,10 @@
-"""Puts the page together: one file that loads nothing, runs only its own script, and shows text.
+"""Puts the report's page together: one file that loads nothing and shows text."""
 
-The content security policy allows the two scripts and the style by their hashes and nothing
-else: no network, no image, no plug-in, no script in an attribute, no markup made from text.
-"""
-
-import base64
-import functools
-import hashlib
 import html
-from importlib.resources import files
-from string import Template
 
 from mansard.analysis.advice import advise
 from mansard.charts.labels import printable
+from mansard.charts.page.assemble import assembled, asset, script
 from mansard.charts.page.compact import embedded
 from mansard.charts.page.data import page_data
 from mansard.charts.page.detail import Detail
@@ -28,12 +20,13 @@ from mansard.charts.page.sections import (
 from mansard.charts.page.summary import summary
 from mansard.charts.scene import totals_text
 from mansard.model.analysis import Analysis
-from mansard.version import __version__
 
 #: The script, in the order in which its parts need one another.
 _SCRIPTS = (
     "format.js",
+    "controls.js",
     "data.js",
+    "filters.js",
     "state.js",
     "labels.js",
     "plot.js",
@@ -42,6 +35,7 @@ _SCRIPTS = (
     "time.js",
     "bars.js",
     "kernel.js",
+    "sorted.js",
     "table.js",
     "csv.js",
     "overview.js",
@@ -65,11 +59,11 @@ def page_html(analysis: Analysis, detail: Detail | None = None) -> str:
     given = advise(analysis)
     data = page_data(analysis, detail, given)
     encoding, text = embedded(data)
-    library, style, script = _asset("vendor/d3.min.js"), _asset("style.css"), _script()
     ranks = ranks_text(analysis)
     warnings = [(entry["code"], entry["message"]) for entry in data["report"]["warnings"]]
-    page = Template(_asset("page.html")).substitute(
-        policy=_policy((library, script), style),
+    return assembled(
+        "page.html",
+        {"library": asset("vendor/d3.min.js"), "script": script(*_SCRIPTS)},
         title=html.escape(printable(analysis.label or "run", 120)),
         subtitle=subtitle(analysis),
         totals=html.escape(printable(totals_text(analysis), 400)),
@@ -83,36 +77,6 @@ def page_html(analysis: Analysis, detail: Detail | None = None) -> str:
         origin=origin_html(analysis),
         definitions=definitions_html(analysis),
         ceilings=ceilings_html(analysis.machine),
-        version=html.escape(__version__),
-        style=style,
         encoding=encoding,
         data=text,
-        library=library,
-        script=script,
     )
-    return page.encode("utf-8", "replace").decode("utf-8")
-
-
-def _policy(scripts: tuple[str, ...], style: str) -> str:
-    allowed = " ".join(_hash(script) for script in scripts)
-    return (
-        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; "
-        "base-uri 'none'; form-action 'none'; "
-        "require-trusted-types-for 'script'; trusted-types 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-@functools.cache
-def _script() -> str:
-    parts = "\n".join(_asset(f"script/{name}") for name in _SCRIPTS)
-    return f'(function () {{\n"use strict";\n{parts}\n}})();\n'
-
-
-@functools.cache
-def _asset(name: str) -> str:
-    return files("mansard.charts.page").joinpath(name).read_text(encoding="utf-8")

@@ -3,10 +3,10 @@
 import dataclasses
 import itertools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mansard import engine
+from mansard.location import File
 from mansard.units import PREFIXES
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Strip:
         }
 
 
-def read_strip(connection: "DuckDBPyConnection", file: Path) -> Strip | None:
+def read_strip(connection: "DuckDBPyConnection", file: File) -> Strip | None:
     """Read the strip of the first rank and step of a file; None if it holds no start times.
 
     Args:

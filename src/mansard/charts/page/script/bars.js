@@ -42,9 +42,3 @@ function showBars(element, rows, heads) {
   }
   element.replaceChildren(table);
 }
-
-function cell(kind, text = "") {
-  const made = document.createElement(kind);
-  made.textContent = text;
-  return made;
-}

@@ -60,17 +60,7 @@ function reportJson(kernels) {
   return `${JSON.stringify({ ...page.report, kernels: rows }, null, 2)}\n`;
 }
 
-/** Hand a text to the reader as a file. */
-function save(text, name, kind) {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([text], { type: kind }));
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 10000);
-}
-
 /** A file name after the run's label. */
 function fileName(ending) {
-  const stem = (page.report.run.label || "run").replace(/\.[a-z-]{1,8}$/i, "").replace(/[^\w.-]+/g, "-").slice(0, 60);
-  return `${stem || "run"}${ending}`;
+  return `${stem(page.report.run.label || "run")}${ending}`;
 }

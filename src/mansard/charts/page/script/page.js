@@ -15,15 +15,6 @@ function choicesOf(by) {
   return [...new Set(values)].sort((a, b) => order.indexOf(a) - order.indexOf(b));
 }
 
-function fillSelect(select, choices) {
-  select.replaceChildren(...choices.map(([value, words]) => {
-    const option = document.createElement("option");
-    option.value = value;
-    option.textContent = words;
-    return option;
-  }));
-}
-
 /** Choices of the filters, from what the kernels have. */
 function fillFilters(form, kernels) {
   const counted = (valueOf, words = (value) => value) => [...d3.rollup(kernels, (rows) => rows.length, valueOf)]
@@ -44,14 +35,7 @@ function fillFilters(form, kernels) {
     form.elements[name].closest("label").hidden = listed.length === 0;
     fillSelect(form.elements[name], [["", "all"], ...listed]);
   }
-  form.addEventListener("input", (event) => {
-    if (event.target.name) update({ [event.target.name]: event.target.value });
-  });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", (event) => {
-    event.preventDefault();
-    clearFilters();
-  });
+  tieFilters(form);
 }
 
 /** Buttons that show and hide memory levels and compute roofs. */
@@ -84,14 +68,6 @@ function glyph(level) {
     .call((svg) => svg.append("path").attr("d", path.toString())).node();
 }
 
-const THEMES = ["", "light", "dark"];
-
-function applyTheme() {
-  document.documentElement.dataset.theme = THEMES.includes(state.theme) ? state.theme : "";
-  document.getElementById("theme").textContent = `Theme: ${state.theme || "system"}`;
-  readPalette();
-}
-
 function countKernels(rows, source) {
   const all = source.length;
   const time = formatShare(d3.sum(rows, (row) => shareOf(row) ?? 0));
@@ -105,12 +81,8 @@ function describe(plot, words) {
 
 /** Draw for paper: light, sharp, every marker at once; paper then scales the pictures. */
 function forPrint(charts, isPrinting) {
-  document.documentElement.dataset.theme = isPrinting ? "light" : state.theme;
+  openForPrint(isPrinting);
   readPalette();
-  for (const details of document.querySelectorAll("main details")) {
-    if (isPrinting) details.dataset.wasOpen = details.open;
-    details.open = isPrinting || details.dataset.wasOpen === "true";
-  }
   for (const chart of charts) {
     chart.isPrinting = isPrinting;
     chart.resize(isPrinting ? 2 : undefined);
@@ -148,7 +120,10 @@ async function main() {
   let shown = kernels;
 
   const show = (changed) => {
-    if (changed.has("theme")) applyTheme();
+    if (changed.has("theme")) {
+      applyTheme();
+      readPalette();
+    }
     if (FILTERS.some((key) => changed.has(key))) {
       source = sourceRows(kernels, parts);
       shown = filterRows(source);
@@ -187,8 +162,7 @@ async function main() {
   }
   document.getElementById("by").addEventListener("change", (event) => update({ by: event.target.value, sort: "" }));
   document.getElementById("overview-by").addEventListener("change", () => showOverview(shown, groups));
-  document.getElementById("theme").addEventListener("click", () => update({ theme: THEMES[(THEMES.indexOf(state.theme) + 1) % 3] }));
-  document.getElementById("print").addEventListener("click", () => window.print());
+  tieTools();
   document.getElementById("export-csv").addEventListener("click", () => save(tableCsv(table.sorted(), state.by), fileName(`-${state.by}.csv`), "text/csv"));
   document.getElementById("export-json").addEventListener("click", () => save(reportJson(kernels), fileName(".json"), "application/json"));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => show(new Set(["theme"])));
@@ -203,9 +177,4 @@ async function main() {
   document.documentElement.dataset.ready = "yes";
 }
 
-main().catch((error) => {
-  const failure = document.getElementById("failure");
-  failure.hidden = false;
-  failure.textContent = `The charts could not be drawn: ${error.message}`;
-  throw error;
-});
+main().catch(failed);

@@ -1,14 +1,11 @@
-// The table of kernels, families, phases or ranks: sorted by its heads, a page of rows at a time.
+// The table of kernels, families, phases or ranks of a report.
 
-const FIRST_ROWS = 40;
-const MORE_ROWS = 200;
 const BY = { kernel: "Kernels", family: "Families", phase: "Phases", rank: "Ranks" };
 
-class Table {
+class Table extends SortedTable {
   constructor(groups) {
+    super(...["table", "more", "shown"].map((id) => document.getElementById(id)));
     this.groups = groups;
-    this.element = document.getElementById("table");
-    this.most = FIRST_ROWS;
     this.columns = [
       { key: "place", head: "#", text: (row) => String(row.place + 1), up: true },
       { key: "name", head: "name", text: (row) => titleOf(row), up: true, value: (row) => titleOf(row).toLowerCase() },
@@ -24,10 +21,6 @@ class Table {
       { key: "efficiency", head: "eff.", text: efficiencyLabel },
       { key: "recoverable_s", head: "recov.", text: recoverableLabel, value: (row) => (isAbove(row) ? null : row.recoverable_s) },
     ];
-    document.getElementById("more").addEventListener("click", () => {
-      this.most += MORE_ROWS;
-      this.draw();
-    });
   }
 
   /** Take the filtered kernels; groups are always of the whole run. */
@@ -37,88 +30,28 @@ class Table {
     this.draw();
   }
 
-  /** The rows in the order in which they stand in the table. */
-  sorted() {
-    const rows = state.by === "kernel" ? this.kernels : this.groups[state.by];
-    const [key, direction] = state.sort.split(":");
-    const column = this.columns.find((entry) => entry.key === key);
-    if (!column) return rows;
-    const valueOf = column.value ?? ((row) => row[column.key]);
-    const sign = direction === "up" ? 1 : -1;
-    // Unknown values stand last, whichever way the others are sorted.
-    return [...rows].sort((a, b) => {
-      const [x, y] = [valueOf(a) ?? null, valueOf(b) ?? null];
-      if (x === null || y === null) return (x === null) - (y === null);
-      return sign * (x < y ? -1 : x > y ? 1 : 0);
-    });
+  rows() {
+    return state.by === "kernel" ? this.kernels : this.groups[state.by];
+  }
+
+  columnsNow() {
+    return this.columns.filter((column) => !column.only || column.only === state.by);
+  }
+
+  restText(rows) {
+    return `${formatShare(d3.sum(rows, (row) => shareOf(row) ?? 0))} of the time`;
   }
 
   draw() {
-    const rows = this.sorted();
-    const columns = this.columns.filter((column) => !column.only || column.only === state.by);
     document.getElementById("table-title").textContent = BY[state.by];
     document.getElementById("table-note").textContent = state.by === "kernel" ? "" : "of the whole run; choose one to see its kernels";
-    this.drawHead(columns);
-    const body = this.element.tBodies[0];
-    body.replaceChildren(...rows.slice(0, this.most).map((row) => this.line(row, columns)));
-    const rest = rows.length - Math.min(rows.length, this.most);
-    document.getElementById("more").hidden = rest === 0;
-    const left = rest ? `and ${rest} more, ${formatShare(d3.sum(rows.slice(this.most), (row) => shareOf(row) ?? 0))} of the time` : "";
-    document.getElementById("shown").textContent = rows.length ? left : "nothing passes the filters";
+    super.draw();
   }
 
-  drawHead(columns) {
-    const head = this.element.tHead;
-    const focused = document.activeElement?.dataset?.key;
-    const line = document.createElement("tr");
-    const [sortKey, direction] = state.sort.split(":");
-    for (const column of columns) {
-      const th = cell("th");
-      th.scope = "col";
-      if (column.key === sortKey) th.setAttribute("aria-sort", direction === "up" ? "ascending" : "descending");
-      const button = document.createElement("button");
-      button.type = "button";
-      button.dataset.key = column.key;
-      button.textContent = column.head;
-      button.addEventListener("click", () => this.sortBy(column));
-      th.append(button);
-      th.className = column.key.split(".")[0];
-      line.append(th);
-    }
-    head.replaceChildren(line);
-    if (focused) head.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
-  }
-
-  sortBy(column) {
-    const [key, direction] = state.sort.split(":");
-    const first = column.up ? "up" : "down";
-    const next = key !== column.key ? first : direction === first ? (first === "up" ? "down" : "up") : null;
-    update({ sort: next === null ? "" : `${column.key}:${next}` });
-  }
-
-  line(row, columns) {
-    const line = document.createElement("tr");
-    line.dataset.place = row.place;
-    const isKernel = state.by === "kernel";
-    line.classList.toggle("chosen", isKernel && String(row.place + 1) === state.select);
-    for (const column of columns) {
-      const made = cell(column.key === "name" ? "th" : "td");
-      made.className = column.key.split(".")[0];
-      if (column.key === "name") {
-        made.scope = "row";
-        const button = document.createElement("button");
-        button.type = "button";
-        button.className = "link";
-        button.textContent = column.text(row);
-        button.title = printable(row.name, 1000);
-        button.addEventListener("click", () => this.choose(row));
-        made.append(button);
-      } else {
-        made.textContent = column.text(row);
-      }
-      line.append(made);
-    }
-    return line;
+  lines(row, columns) {
+    const [line] = super.lines(row, columns);
+    line.classList.toggle("chosen", state.by === "kernel" && String(row.place + 1) === state.select);
+    return [line];
   }
 
   choose(row) {

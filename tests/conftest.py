@@ -1,0 +1,27 @@
+"""What tests of several folders share: a real browser."""
+
+import os
+import shutil
+
+import pytest
+
+
+def _chromium() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    named = os.environ.get("MANSARD_BROWSER")
+    return named or next((path for name in names if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = _chromium()
+    if path is None:
+        pytest.skip("no Chromium on PATH (name one in MANSARD_BROWSER)")
+    with playwright.sync_playwright() as driver:
+        # A container has no user namespace for Chromium's own sandbox.
+        opened = driver.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()
