@@ -7,10 +7,10 @@ import contextlib
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard.errors import MansardError
+from mansard.location import File, RemoteFile, filesystem, scheme_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -21,6 +21,8 @@ MEMORY_LIMIT = "768MB"
 #: and for each value of a wide table. Neither can spill.
 _COLUMN_BYTES = 320 << 10
 _VALUE_BYTES = 16
+#: What DuckDB makes of Ctrl-C while it works.
+_INTERRUPTED = "Query interrupted"
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 
@@ -36,7 +38,7 @@ def connect(
     """
     import duckdb  # noqa: PLC0415  (heavy: only who asks for a table pays for it)
 
-    with tempfile.TemporaryDirectory(prefix="mansard-") as spill:
+    with tempfile.TemporaryDirectory(prefix="mansard-") as spill, _enough_memory():
         connection = duckdb.connect(":memory:")
         try:
             connection.execute(f"SET memory_limit = {literal(memory_limit)}")
@@ -46,8 +48,24 @@ def connect(
             if threads is not None:
                 connection.execute(f"SET threads = {int(threads)}")
             yield connection
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from error
+            raise
         finally:
             connection.close()
+
+
+@contextlib.contextmanager
+def _enough_memory() -> Iterator[None]:
+    """Say it plainly where memory ends: the file is not to blame."""
+    import duckdb  # noqa: PLC0415
+
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, MemoryError) as cause:
+        reason = (str(cause).splitlines() or [""])[0]
+        raise MansardError(f"there is not enough memory. {reason}".strip()) from cause
 
 
 @contextlib.contextmanager
@@ -79,7 +97,9 @@ def room_for(connection: "DuckDBPyConnection", *, columns: int, rows: int) -> It
     try:
         yield
     finally:
-        connection.execute(f"SET memory_limit = {literal(limit)}")
+        if needed > bytes_allowed:
+            # DuckDB cuts what it shows to one decimal: without a little more it would shrink.
+            connection.execute(f"SET memory_limit = '{float(number) + 0.05:.2f}{unit}'")
         connection.execute(f"SET threads = {threads}")
 
 
@@ -117,12 +137,20 @@ def translated(error: type[MansardError], message: str) -> Iterator[None]:
     import duckdb  # noqa: PLC0415
 
     try:
-        yield
+        with _enough_memory():
+            yield
     except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException):
         raise
     except duckdb.Error as cause:
-        reason = (str(cause).splitlines() or [type(cause).__name__])[0]
-        raise error(f"{message}: {reason}") from cause
+        raise error(f"{message}: {_reason(cause)}") from cause
+
+
+def _reason(cause: Exception) -> str:
+    """The line that says it: the first, or that below the traceback of a file system."""
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    if lines and lines[0].startswith("Traceback"):
+        lines = [line for line in lines if re.match(r"[\w.]+: ", line)] or lines
+    return lines[0] if lines else type(cause).__name__
 
 
 def identifier(name: str) -> str:
@@ -135,21 +163,41 @@ def literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-def file_list(files: Sequence[Path]) -> str:
+def reach(connection: "DuckDBPyConnection", files: Sequence[File]) -> None:
+    """Let a connection read the files that lie at a URL; for local ones it can already.
+
+    Raises:
+        UsageError: a package for such files is missing.
+    """
+    schemes = {scheme_of(file.url) or "" for file in files if isinstance(file, RemoteFile)}
+    for scheme in sorted(schemes):
+        store = filesystem(scheme)
+        first = store.protocol if isinstance(store.protocol, str) else store.protocol[0]
+        if not connection.filesystem_is_registered(first):
+            connection.register_filesystem(store)
+
+
+def file_list(files: Sequence[File]) -> str:
     """A list of file names for SQL, whatever characters they have."""
     # DuckDB reads *, ? and [ in a name as a pattern; in brackets they stand for themselves.
     names = (re.sub(r"([*?\[])", r"[\1]", str(file.absolute())) for file in files)
     return "[" + ", ".join(literal(name) for name in names) + "]"
 
 
-def parquet(files: Sequence[Path]) -> str:
+def parquet(files: Sequence[File], *, uniform: bool = False) -> str:
     """Table function over Parquet files: their columns by name; ``filename`` where several.
 
     A column that one file lacks is null there.
+
+    Args:
+        files: in this order.
+        uniform: whether all files are known to have the same columns. DuckDB then does not hold
+            the footers of all files in memory (0.1 MB each).
     """
     # A file that has such a column itself could not be read with another one.
     several = "true" if len(files) > 1 else "false"
+    union = "false" if uniform else "true"
     return (
         f"read_parquet({file_list(files)}, "
-        f"union_by_name = true, filename = {several}, hive_partitioning = false)"
+        f"union_by_name = {union}, filename = {several}, hive_partitioning = false)"
     )

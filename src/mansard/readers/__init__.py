@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-import sys
 import tempfile
 import weakref
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mansard.engine import connect
 from mansard.errors import FormatError, InputError, MansardError
+from mansard.location import local_path, path_of
 from mansard.model.capture import Capture
 from mansard.model.notice import Notice
 from mansard.model.run import Run
@@ -19,6 +19,7 @@ from mansard.readers.metric_folder import is_metric_folder, read_metric_folder
 from mansard.readers.ncu_csv import read_ncu_csv
 from mansard.readers.ncu_rep import read_ncu_rep
 from mansard.readers.sniff import FileKind, sniff
+from mansard.readers.streams import on_disk
 from mansard.store.run_file import open_run
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def open(  # noqa: A001  (the public name is mansard.open)
 
     Args:
         sources: Parquet runs (files or a folder of ranks), .ncu-rep, ncu CSV, or folders of
-            them; ``-`` reads an ncu CSV or report from standard input.
+            them; ``-`` reads an ncu CSV or report from standard input. Runs may be URLs, too.
         options: how counters become columns; only for inputs that are not runs yet.
 
     Returns:
@@ -58,16 +59,20 @@ def open(  # noqa: A001  (the public name is mansard.open)
     """
     if not sources:
         raise InputError("no input: give a run, a report, a CSV file or a folder")
+    if any(local_path(str(source)) is None for source in sources):
+        return _joined([open_run(source) for source in sources])
     scratch = _Scratch()
-    files = _expand(sources, scratch.path)
+    paths = [on_disk(path_of(source), scratch.path) for source in sources]
+    files = _expand(paths)
     kinds = {kind for _, kind in files}
     if kinds == {FileKind.RUN}:
-        return _joined([open_run(Path(source)) for source in sources])
-    if FileKind.RUN in kinds and kinds <= {FileKind.RUN, FileKind.OTHER, FileKind.MACHINE}:
-        return _beside_others(sources, files)
-    label = "standard input" if str(sources[0]) == "-" else Path(sources[0]).name
-    run = _import(files, scratch.path / "run.parquet", options)
-    return dataclasses.replace(run, label=label, owner=scratch)
+        run = _joined([open_run(path) for path in paths])
+    elif FileKind.RUN in kinds and kinds <= {FileKind.RUN, FileKind.OTHER, FileKind.MACHINE}:
+        run = _beside_others(paths, files)
+    else:
+        run = _import(files, scratch.path / "run.parquet", options)
+        run = dataclasses.replace(run, label=paths[0].name)
+    return dataclasses.replace(run, owner=scratch)
 
 
 def import_files(
@@ -85,7 +90,8 @@ def import_files(
             notice instead, and the run is partial.
     """
     with tempfile.TemporaryDirectory(prefix="mansard-import-") as scratch:
-        return _import(_expand(sources, Path(scratch)), output, options)
+        files = _expand([on_disk(path_of(source), Path(scratch)) for source in sources])
+        return _import(files, output, options)
 
 
 def _import(
@@ -93,7 +99,8 @@ def _import(
 ) -> Run:
     notices: list[Notice] = []
     with connect() as connection:
-        captures = list(_captures(files, connection, notices))
+        keep = options.keep if options else ()
+        captures = list(_captures(files, connection, notices, keep))
         if not captures:
             raise InputError(notices[0].message if notices else "nothing to import")
         provenance = assemble(captures, connection, output, options=options, notices=notices)
@@ -130,18 +137,19 @@ def _captures(
     files: Sequence[tuple[Path, FileKind]],
     connection: "DuckDBPyConnection",
     notices: list[Notice],
+    keep: Sequence[str],
 ) -> Iterable[Capture]:
     texts = [path for path, kind in files if kind is FileKind.NCU_CSV]
     if len(texts) > 1 and is_metric_folder(texts):
-        yield read_metric_folder(texts, connection, "capture_metrics")
+        yield read_metric_folder(texts, connection, "capture_metrics", keep=keep)
         files = [(path, kind) for path, kind in files if kind is not FileKind.NCU_CSV]
     for number, (path, kind) in enumerate(files):
         table = f"capture_{number}"
         try:
             if kind is FileKind.NCU_REPORT:
-                yield read_ncu_rep(path, connection, table, name=path.name)
+                yield read_ncu_rep(path, connection, table, name=path.name, keep=keep)
             elif kind is FileKind.NCU_CSV:
-                yield read_ncu_csv(path, connection, table, name=path.name)
+                yield read_ncu_csv(path, connection, table, name=path.name, keep=keep)
             else:
                 raise FormatError(_not_ours(path, kind))
         except MansardError as error:
@@ -163,13 +171,18 @@ def _not_ours(path: Path, kind: FileKind) -> str:
     )
 
 
-def _expand(sources: Sequence[Path | str], scratch: Path) -> list[tuple[Path, FileKind]]:
+def _expand(sources: Sequence[Path]) -> list[tuple[Path, FileKind]]:
     """All regular files behind the sources, with what each one is."""
+    if len(set(sources)) < len(sources):
+        again = next(path for path in sources if sources.count(path) > 1)
+        raise InputError(f"{again} is given twice, and would be counted twice")
     files: list[tuple[Path, FileKind]] = []
-    for source in sources:
-        path = _standard_input(scratch) if str(source) == "-" else Path(source)
+    for path in sources:
         if path.is_dir():
-            inside = sorted(entry for entry in path.iterdir() if entry.is_file())
+            try:
+                inside = sorted(entry for entry in path.iterdir() if entry.is_file())
+            except OSError as error:
+                raise InputError(f"the folder {path} cannot be read: {error.strerror}") from error
             if not inside:
                 raise InputError(f"the folder {path} holds no files")
             if len(inside) > MAX_FILES:
@@ -187,11 +200,3 @@ def _sniff_or_other(path: Path) -> FileKind:
         return sniff(path)
     except InputError:
         return FileKind.OTHER
-
-
-def _standard_input(scratch: Path) -> Path:
-    """Standard input as a file, since every reader may need a second pass."""
-    copy = scratch / "standard-input"
-    with copy.open("wb") as target:
-        shutil.copyfileobj(sys.stdin.buffer, target)
-    return copy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mansard.engine import identifier
+from mansard.engine import identifier, room_for
 from mansard.errors import FormatError, MansardError
 from mansard.model.capture import CAPTURE_COLUMNS, Capture
 from mansard.model.columns import COUNTER_PREFIX
@@ -15,6 +15,7 @@ from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
 from mansard.readers.ncu_csv.peek import counters_asked_for
 from mansard.readers.ncu_csv.read import read_ncu_csv
+from mansard.readers.wanted import EVERYTHING
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -62,7 +63,11 @@ def is_metric_folder(files: Sequence[Path]) -> bool:
 
 
 def read_metric_folder(
-    files: Sequence[Path], connection: "DuckDBPyConnection", table: str
+    files: Sequence[Path],
+    connection: "DuckDBPyConnection",
+    table: str,
+    *,
+    keep: Sequence[str] = EVERYTHING,
 ) -> Capture:
     """Read files of different metrics as one capture.
 
@@ -74,6 +79,7 @@ def read_metric_folder(
         files: CSV of ncu; what is not is left out with a notice.
         connection: where to create the table.
         table: its name.
+        keep: patterns of the counters to read, beside those that a counter table has a use for.
 
     Returns:
         One row per launch; null where a file lacks the launch. ``provenance.join`` says how the
@@ -87,7 +93,9 @@ def read_metric_folder(
     failures: list[MansardError] = []
     for number, path in enumerate(files):
         try:
-            part = read_ncu_csv(path, connection, f"{table} file {number}", name=path.name)
+            part = read_ncu_csv(
+                path, connection, f"{table} file {number}", name=path.name, keep=keep
+            )
         except MansardError as error:
             failures.append(error)
             ours = not isinstance(error, FormatError)
@@ -97,7 +105,9 @@ def read_metric_folder(
     if not parts:
         raise failures[0] if failures else FormatError("no files were given")
     join = _choose(parts, connection)
-    counters, repeated = _create(parts, connection, table, join)
+    columns = sum(len(part.counters) for part in parts)
+    with room_for(connection, columns=columns, rows=0):
+        counters, repeated = _create(parts, connection, table, join)
     notices += repeated
     if join is not _BY_ORDER:
         notices += _uneven(parts, connection)

@@ -2,6 +2,7 @@
 
 import gzip
 import lzma
+import zlib
 from enum import StrEnum
 from pathlib import Path
 from typing import IO
@@ -10,6 +11,9 @@ from mansard.errors import InputError
 
 #: Enough to see past the program output that ncu's live mode mixes in; bounded on purpose.
 _LOOK_BYTES = 1 << 20
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\0"
+#: First bytes of what is read through a decompressor.
+COMPRESSED = (_GZIP, _XZ)
 
 
 class FileKind(StrEnum):
@@ -35,7 +39,7 @@ def sniff(path: Path) -> FileKind:
         with path.open("rb") as raw:
             head = raw.read(4)
         content = head if head in (b"", b"PAR1") else _beginning(path)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     if not content:
         raise InputError(f"{path} is empty: nothing was recorded, or the copy was cut short")
@@ -68,8 +72,8 @@ def open_decompressed(path: Path) -> IO[bytes]:
     """Open a file for reading bytes, through gzip or xz where its content says so."""
     with path.open("rb") as raw:
         head = raw.read(6)
-    if head.startswith(b"\x1f\x8b"):
+    if head.startswith(_GZIP):
         return gzip.open(path, "rb")  # type: ignore[return-value]
-    if head.startswith(b"\xfd7zXZ\0"):
+    if head.startswith(_XZ):
         return lzma.open(path, "rb")
     return path.open("rb")

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,13 +20,22 @@ def replacing(path: Path) -> Iterator[Path]:
         OutputError: where the folder does not exist or cannot be written to, or where ``path`` is
             a folder, a device or a pipe, which a rename would destroy.
     """
-    target = path.resolve()  # a link stays a link; what it points to is replaced
-    if target.exists() and not target.is_file():
-        raise OutputError(f"cannot write {path}: it is not a regular file; give a file name")
+    try:
+        target = path.resolve()  # a link stays a link; what it points to is replaced
+        known = path.stat() if path.exists() else None
+        if known is not None and not path.is_file():
+            raise OutputError(f"cannot write {path}: it is not a regular file; give a file name")
+        if not target.parent.is_dir():
+            raise OutputError(f"cannot write {path}: there is no folder {path.parent}")
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that point to each other
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"cannot write {str(path)[:200]}: {reason}") from error
     # Short, so that a target name of the greatest length still has room for it.
     part = target.with_name(f".{target.name[:32]}.{secrets.token_hex(6)}.part")
     try:
         yield part
+        if known is not None:
+            part.chmod(stat.S_IMODE(known.st_mode))  # what was private stays so
         _flush(part)
         part.replace(target)
     except OSError as error:

@@ -2,6 +2,7 @@
 
 import importlib.resources
 import math
+import re
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -17,6 +18,10 @@ MAX_BYTES = 64 * 1024**2
 _SUFFIX = ".json"
 _NAME, _VERSION = MACHINE_FORMAT.split("/")
 _UNITS = {"compute": "flop/s", "bandwidth": "byte/s", "latency": "s", "launch": "s"}
+
+
+#: Python refuses to read numbers of thousands of digits.
+_VERSION_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 
 
 class _SchemaOnly(msgspec.Struct):
@@ -94,7 +99,7 @@ def _decode(content: bytes, where: str) -> Machine:
     try:
         stated = msgspec.json.decode(content, type=_SchemaOnly).schema
         name, _, version = stated.partition("/")
-        if name != _NAME or not version.isdecimal():
+        if name != _NAME or not _VERSION_NUMBER.fullmatch(version):
             raise MachineError(
                 f"{where} is not a machine file: its schema is {stated[:60]!r}, not "
                 f"{MACHINE_FORMAT!r}"

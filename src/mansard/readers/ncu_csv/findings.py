@@ -6,9 +6,10 @@ from mansard.errors import FormatError, InputError
 from mansard.model.notice import Notice
 from mansard.readers.ncu_csv.messages import notices_of
 from mansard.readers.ncu_csv.numbers import Convention
-from mansard.readers.ncu_csv.page import MAX_COUNTERS, Page
+from mansard.readers.ncu_csv.page import MAX_COLUMNS, Page
 from mansard.readers.ncu_csv.records import Found
 from mansard.readers.ncu_csv.vocabulary import vocabulary
+from mansard.readers.wanted import MOST_COUNTERS
 
 
 def check(found: Found, name: str, *, is_empty: bool) -> None:
@@ -58,7 +59,7 @@ def check(found: Found, name: str, *, is_empty: bool) -> None:
                 f"{name} has no row of units under its header, so byte and Gbyte cannot be told "
                 "apart: export the raw page again and keep its second row"
             )
-        if len(header.titles) > MAX_COUNTERS:
+        if len(header.titles) > MAX_COLUMNS:
             raise FormatError(f"{name} has {len(header.titles)} columns: no page of ncu has that")
 
 
@@ -110,6 +111,21 @@ def number_notices(pages: Sequence[Page], convention: Convention, name: str) -> 
             "numbers-unread",
             f"{name}: {total} numbers such as {sample} do not fit the others, whose decimal sign "
             f"is '{convention.decimal}'; they are read as unknown",
+            partial=True,
+        ),
+    )
+
+
+def left_out_notices(pages: Sequence[Page], name: str) -> tuple[Notice, ...]:
+    """Say so if there are more counters than are read."""
+    left_out = sum(page.left_out for page in pages)
+    if not left_out:
+        return ()
+    return (
+        Notice(
+            "counters-left-out",
+            f"{name} has more counters than the {MOST_COUNTERS} that are read at most: the last "
+            f"{left_out} are left out. Ask for fewer (--keep)",
             partial=True,
         ),
     )

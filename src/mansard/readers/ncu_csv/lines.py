@@ -14,6 +14,9 @@ from mansard.readers.sniff import open_decompressed
 CHUNK_BYTES = 1 << 22
 #: A longer line is no row of ncu: it is cut here, and what follows is a line of its own.
 MAX_LINE_BYTES = 1 << 24
+#: What unpacks to this many times its size is no recording: those shrink to a hundredth at best.
+_MOST_TIMES = 400
+_LEAST_BYTES = 1 << 26
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -32,6 +35,7 @@ class LineReader:
         """Prepare to read ``path``; ``limit`` bounds the bytes that are read of it."""
         self._path = path
         self._left = limit
+        self._unpacked = 0
         self.cut: str | None = None
 
     def chunks(self) -> Iterator[list[bytes]]:
@@ -88,6 +92,9 @@ class LineReader:
             pieces.append(piece)
             wanted -= len(piece)
         block = b"".join(pieces)
+        self._unpacked += len(block)
+        if self._unpacked > max(_LEAST_BYTES, _MOST_TIMES * self._path.stat().st_size):
+            self.cut = f"it unpacks to more than {_MOST_TIMES} times its size"
         if self._left is not None:
             self._left -= len(block)
         return block

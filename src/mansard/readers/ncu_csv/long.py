@@ -1,6 +1,7 @@
 """The details page and the live output: one row per launch and metric, with its unit."""
 
 import functools
+from collections.abc import Sequence
 
 from mansard.engine import identifier, literal
 from mansard.errors import FormatError
@@ -16,7 +17,7 @@ from mansard.readers.ncu_csv.numbers import (
     unread_sql,
     unusual_sql,
 )
-from mansard.readers.ncu_csv.page import MAX_COUNTERS, Page, is_counter
+from mansard.readers.ncu_csv.page import MAX_COLUMNS, Page, is_counter
 from mansard.units import unit_factor
 
 
@@ -37,8 +38,11 @@ class LongPage(Page):
         row = self.connection.execute(f"SELECT {looks} FROM {self._cells}").fetchone()
         return Evidence(*(row or ()))
 
+    def names(self) -> Sequence[str]:  # noqa: D102
+        return [name for name, _, _ in self._meanings]
+
     def counters(self) -> dict[str, str | None]:  # noqa: D102
-        return {name: sample for name, _, sample in self._meanings}
+        return {name: sample for name, _, sample in self._read}
 
     def select(self, convention: Convention) -> str:  # noqa: D102
         launches = f"(SELECT launch AS seq, * EXCLUDE (launch) FROM {self._launches})"
@@ -156,7 +160,7 @@ class LongPage(Page):
         """All (metric, unit) in order of appearance, with a sample of the text."""
         rows = self.connection.execute(
             f"SELECT metric, unit, any_value(value) FROM {self._cells} "
-            f"GROUP BY metric, unit ORDER BY min(seq) LIMIT {4 * MAX_COUNTERS}"
+            f"GROUP BY metric, unit ORDER BY min(seq) LIMIT {4 * MAX_COLUMNS}"
         ).fetchall()
         return [(metric, unit, sample) for metric, unit, sample in rows]
 
@@ -185,16 +189,18 @@ class LongPage(Page):
             known[1].append((metric, unit, factor))
             if known[2] is None:
                 found[name.lower()] = (known[0], known[1], sample)
-        if len(found) > MAX_COUNTERS:
-            raise FormatError(
-                f"more than {MAX_COUNTERS} different metrics: no page of ncu has that"
-            )
+        if len(found) > MAX_COLUMNS:
+            raise FormatError(f"more than {MAX_COLUMNS} different metrics: no page of ncu has that")
         return list(found.values())
+
+    @property
+    def _read(self) -> list[tuple[str, list[tuple[str, str, float]], str | None]]:
+        return [meaning for meaning in self._meanings if meaning[0] in self.chosen]
 
     def _pivot(self, convention: Convention, count: int) -> str:
         entries = [
             (place, metric, unit, *si_terms(factor))
-            for place, (_, made_of, _) in enumerate(self._meanings)
+            for place, (_, made_of, _) in enumerate(self._read)
             for metric, unit, factor in made_of
         ]
         meaning, pivoted = (identifier(f"{self.scratch} {name}") for name in ("meaning", "pivoted"))

@@ -1,34 +1,46 @@
 """What the wide and the long page have in common: a table of launches, read in two steps."""
 
 import abc
+import functools
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from mansard.model.device import DeviceFacts
 from mansard.readers.ncu_csv.numbers import Convention, Evidence
 from mansard.readers.ncu_csv.part import Part
 from mansard.readers.ncu_csv.vocabulary import vocabulary
+from mansard.readers.wanted import first_counters
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: A report with every metric of every section has about 3000.
-MAX_COUNTERS = 20_000
+#: A page with more columns is none of ncu's: all its counters in all forms are fewer.
+MAX_COLUMNS = 20_000
 
 
 class Page(abc.ABC):
     """The rows under one header, on their way to a table of launches."""
 
-    def __init__(self, connection: "DuckDBPyConnection", part: Part, scratch: str) -> None:
+    def __init__(
+        self,
+        connection: "DuckDBPyConnection",
+        part: Part,
+        scratch: str,
+        *,
+        is_wanted: Callable[[str], bool],
+    ) -> None:
         """Prepare to read.
 
         Args:
             connection: of the engine.
             part: the rows.
             scratch: start of the names of temporary tables.
+            is_wanted: whether to read a counter of that name.
         """
         self.connection = connection
         self.part = part
         self.scratch = scratch
+        self._is_wanted = is_wanted
 
     @abc.abstractmethod
     def is_usual(self) -> bool:
@@ -47,8 +59,26 @@ class Page(abc.ABC):
         """
 
     @abc.abstractmethod
+    def names(self) -> Sequence[str]:
+        """Vendor names of all counters that the page has, read or not, in order."""
+
+    @abc.abstractmethod
     def counters(self) -> dict[str, str | None]:
-        """Vendor names in order, each with a sample of its text; None where all is empty."""
+        """Those that are read, each with a sample of its text; None where all is empty."""
+
+    @functools.cached_property
+    def chosen(self) -> frozenset[str]:
+        """Names of the counters to read."""
+        return frozenset(first_counters(self._wanted))
+
+    @property
+    def left_out(self) -> int:
+        """How many counters are wanted and not read, since they are too many."""
+        return len(self._wanted) - len(self.chosen)
+
+    @functools.cached_property
+    def _wanted(self) -> list[str]:
+        return [name for name in self.names() if self._is_wanted(name)]
 
     @abc.abstractmethod
     def unread(self, convention: Convention) -> tuple[int, str | None]:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from mansard.engine import identifier, translated
-from mansard.errors import FormatError, InputError
+from mansard.engine import identifier, room_for, translated
+from mansard.errors import FormatError
 from mansard.model.capture import CAPTURE_COLUMNS, Capture
 from mansard.model.provenance import Provenance
 from mansard.readers.ncu_csv.findings import (
     check,
     label_notices,
+    left_out_notices,
     notices_on,
     number_notices,
 )
@@ -20,10 +21,12 @@ from mansard.readers.ncu_csv.long import LongPage
 from mansard.readers.ncu_csv.messages import conditions_of, notices_of
 from mansard.readers.ncu_csv.numbers import Convention, Evidence
 from mansard.readers.ncu_csv.page import Page
-from mansard.readers.ncu_csv.part import Part
 from mansard.readers.ncu_csv.records import Found, find_rows
 from mansard.readers.ncu_csv.sanity import clear_absurd, drop_text_columns
-from mansard.readers.ncu_csv.wide import WidePage
+from mansard.readers.ncu_csv.vocabulary import vocabulary
+from mansard.readers.ncu_csv.wide import SLICE, WidePage
+from mansard.readers.streams import unreadable
+from mansard.readers.wanted import EVERYTHING, counter_filter
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,7 +35,12 @@ COLLECTOR = "Nsight Compute"
 
 
 def read_ncu_csv(
-    source: Path | IO[bytes], connection: "DuckDBPyConnection", table: str, *, name: str
+    source: Path | IO[bytes],
+    connection: "DuckDBPyConnection",
+    table: str,
+    *,
+    name: str,
+    keep: Sequence[str] = EVERYTHING,
 ) -> Capture:
     """Read the output of ``ncu --csv`` as launches with raw counters.
 
@@ -45,6 +53,7 @@ def read_ncu_csv(
         connection: where to create the table.
         table: its name.
         name: what to call the source in messages and in the provenance.
+        keep: patterns of the counters to read, beside those that a counter table has a use for.
 
     Returns:
         One row per launch, in the order of the file; values in SI base units (s, Hz, byte),
@@ -64,18 +73,44 @@ def read_ncu_csv(
             is_empty = path.stat().st_size == 0
             found = find_rows(path, scratch)
         except OSError as error:
-            raise InputError(f"{name} cannot be read: {error}") from error
+            raise unreadable(name, error) from error
         check(found, name, is_empty=is_empty)
         try:
-            return _capture(found, connection, table, name=name)
+            return _capture(found, connection, table, name=name, keep=keep)
         finally:
             _drop_scratch(connection, table)
 
 
-def _capture(found: Found, connection: "DuckDBPyConnection", table: str, *, name: str) -> Capture:
+def _capture(
+    found: Found,
+    connection: "DuckDBPyConnection",
+    table: str,
+    *,
+    name: str,
+    keep: Sequence[str],
+) -> Capture:
+    is_wanted = counter_filter((*keep, *vocabulary().launch.values()))
     pages = [
-        _page(connection, part, f"{table} part {number}") for number, part in enumerate(found.parts)
+        (LongPage if part.header.is_long else WidePage)(
+            connection, part, f"{table} part {number}", is_wanted=is_wanted
+        )
+        for number, part in enumerate(found.parts)
     ]
+    columns = len({counter.lower() for page in pages for counter in page.chosen})
+    widest = max((min(len(page.names()), SLICE) for page in pages), default=0)
+    rows = sum(page.part.rows for page in pages)
+    with room_for(connection, columns=max(columns, widest), rows=rows):
+        return _table(found, pages, connection, table, name=name)
+
+
+def _table(
+    found: Found,
+    pages: Sequence[Page],
+    connection: "DuckDBPyConnection",
+    table: str,
+    *,
+    name: str,
+) -> Capture:
     convention = _convention(pages)
     selects = [page.select(convention) for page in pages]
     is_numbered = all(isinstance(page, WidePage) for page in pages)
@@ -87,7 +122,8 @@ def _capture(found: Found, connection: "DuckDBPyConnection", table: str, *, name
         *said,
         *notices_on(found, name, launches=0 if row is None else int(row[0])),
         *number_notices(pages, convention, name),
-        *label_notices(counters, name),
+        *label_notices([counter for page in pages for counter in page.names()], name),
+        *left_out_notices(pages, name),
         *clear_absurd(connection, table, counters),
     )
     conditions = conditions_of(found.messages)
@@ -122,11 +158,6 @@ def _samples(pages: Sequence[Page]) -> dict[str, str | None]:
             spelled = spelling.setdefault(counter.lower(), counter)
             samples[spelled] = samples.get(spelled) or sample
     return samples
-
-
-def _page(connection: "DuckDBPyConnection", part: Part, scratch: str) -> Page:
-    kind = LongPage if part.header.is_long else WidePage
-    return kind(connection, part, scratch)
 
 
 def _create(

@@ -90,6 +90,8 @@ class _Sorter:
         plain: list[bytes] = []
         for line in lines:
             self._line += 1
+            if not line and not self._pending:
+                continue
             if self._part is not None and not self._pending and self._is_plain(line):
                 plain.append(line)
                 continue

@@ -1,6 +1,8 @@
 """The raw page: one row per launch, one column per metric, units in a row of their own."""
 
 import functools
+from collections.abc import Sequence
+from typing import Any
 
 from mansard.model.device import DeviceFacts
 from mansard.readers.ncu_csv.device import attribute_names, device_facts
@@ -15,8 +17,11 @@ from mansard.readers.ncu_csv.numbers import (
     unusual_sql,
 )
 from mansard.readers.ncu_csv.page import Page, is_counter
+from mansard.readers.wanted import MOST_COUNTERS
 from mansard.units import unit_factor
 
+#: Columns that are looked at together: what the engine holds grows with them.
+SLICE = 1_000
 _GPU = ("host", "process", "device")
 
 
@@ -24,13 +29,16 @@ class WidePage(Page):
     """Rows of a raw page."""
 
     def is_usual(self) -> bool:  # noqa: D102
-        return not any(unusual for *_, unusual in self._looked)
+        if any(unusual for *_, unusual in self._looked):
+            return False
+        return not any(self._look(unusual_sql(cells))[0] for cells in self._cells[1:])
 
     def evidence(self) -> Evidence:  # noqa: D102
-        row = self.connection.execute(
-            f"SELECT {evidence_sql(self._cells)} FROM {self._source}"
-        ).fetchone()
-        return Evidence(*(row or ()))
+        found = (Evidence(*self._look(evidence_sql(cells))) for cells in self._cells)
+        return sum(found, Evidence())
+
+    def names(self) -> Sequence[str]:  # noqa: D102
+        return [metric for metric in self.part.header.metrics().values() if is_counter(metric)]
 
     def counters(self) -> dict[str, str | None]:  # noqa: D102
         return {
@@ -74,15 +82,27 @@ class WidePage(Page):
         rows = self.part.scan_sql()
         return f"(SELECT * FROM {rows} WHERE {launch_filter(self.roles().get('id'))})"
 
-    @property
-    def _cells(self) -> str:
-        places = "".join(f", c{place}" for place in self._places)
-        return f"'|' || concat_ws('|', ''{places}) || '|'"
+    def _look(self, aggregates: str) -> tuple[Any, ...]:
+        row = self.connection.execute(f"SELECT {aggregates} FROM {self._source}").fetchone()
+        return row or ()
+
+    @functools.cached_property
+    def _cells(self) -> list[str]:
+        """SQL of the values of a row, some columns at a time.
+
+        Also those are looked at that are not read: one of them may be the only one to tell how
+        the file writes numbers.
+        """
+        metrics = self.part.header.metrics()
+        columns = [f", c{place}" for place, metric in metrics.items() if is_counter(metric)]
+        most = min(max(1, len(columns)), MOST_COUNTERS)
+        slices = (columns[at : at + SLICE] for at in range(0, most, SLICE))
+        return [f"'|' || concat_ws('|', ''{''.join(names)}) || '|'" for names in slices]
 
     @functools.cached_property
     def _places(self) -> dict[int, str]:
         metrics = self.part.header.metrics()
-        return {place: metric for place, metric in metrics.items() if is_counter(metric)}
+        return {place: metric for place, metric in metrics.items() if metric in self.chosen}
 
     @functools.cached_property
     def _looked(self) -> list[tuple[dict[str, str | None], str | None, bool]]:
@@ -98,7 +118,7 @@ class WidePage(Page):
         device = roles.get("device", "NULL")
         rows = self.connection.execute(
             f"SELECT {unusual_sql('cells')}, any_value({roles.get('capability', 'NULL')}){texts} "
-            f"FROM (SELECT *, {self._cells} AS cells FROM {self._source}) "
+            f"FROM (SELECT *, {self._cells[0]} AS cells FROM {self._source}) "
             + (f"GROUP BY {keys} ORDER BY try_cast(any_value({device}) AS BIGINT)" if keys else "")
         ).fetchall()
         return [

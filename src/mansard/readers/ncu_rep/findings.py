@@ -76,8 +76,8 @@ def notices(found: Findings, name: str) -> tuple[Notice, ...]:
         said.append(
             Notice(
                 "counters-left-out",
-                f"{name} has counters that only few launches have; the {found.left_out} rarest are "
-                "left out, since the table would be many times as large as the report",
+                f"{name} has more counters than can be read at once; the {found.left_out} that the "
+                "fewest launches have are left out. Ask for fewer (--keep)",
                 partial=True,
             )
         )

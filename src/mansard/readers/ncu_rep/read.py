@@ -1,8 +1,10 @@
 """Reading a report of Nsight Compute into a capture: the whole file, or what is left of it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from mansard.engine import room_for
 from mansard.errors import FormatError
 from mansard.model.capture import Capture
 from mansard.model.provenance import Provenance
@@ -12,6 +14,8 @@ from mansard.readers.ncu_rep.launches import LaunchColumns, launch_columns
 from mansard.readers.ncu_rep.recording import Recording, read_recording
 from mansard.readers.ncu_rep.table import Counters, counter_columns, create_table
 from mansard.readers.ncu_rep.unpack import open_plain
+from mansard.readers.ncu_rep.vocabulary import vocabulary
+from mansard.readers.wanted import EVERYTHING, counter_filter
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -25,6 +29,7 @@ def read_ncu_rep(
     table: str,
     *,
     name: str,
+    keep: Sequence[str] = EVERYTHING,
 ) -> Capture:
     """Read a report of Nsight Compute, of 2019 or later, plain or compressed.
 
@@ -36,6 +41,7 @@ def read_ncu_rep(
         connection: of the engine.
         table: name of the table to create.
         name: of the report, without folders, for messages and provenance.
+        keep: patterns of the counters to read, beside those that a counter table has a use for.
 
     Returns:
         The capture. Its provenance says how many launches are lost, and has a notice for all
@@ -50,9 +56,13 @@ def read_ncu_rep(
         recording = read_recording(container)
         if not recording.results:
             raise _nothing_left(container, recording, name)
-    counters = counter_columns(recording.metrics, recording.names, file_bytes=size)
+    is_wanted = counter_filter((*keep, *vocabulary().launch.values()))
+    counters = counter_columns(
+        recording.metrics, recording.names, file_bytes=size, is_wanted=is_wanted
+    )
     launches = launch_columns(recording, counters)
-    create_table(connection, table, launches=launches, counters=counters.columns)
+    with room_for(connection, columns=len(counters.columns), rows=len(recording.results)):
+        create_table(connection, table, launches=launches, counters=counters.columns)
     found = _findings(container, recording, counters, launches)
     return Capture(table, tuple(counters.columns), _provenance(recording, found, name))
 

@@ -1,7 +1,7 @@
 """The launches of a report as a table of the engine: columns as arrays, never row by row."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from mansard.engine import identifier
@@ -9,6 +9,7 @@ from mansard.model.capture import CAPTURE_COLUMNS
 from mansard.model.columns import COUNTER_PREFIX
 from mansard.readers.ncu_rep.result import MetricValues
 from mansard.readers.ncu_rep.vocabulary import si_factor
+from mansard.readers.wanted import MOST_COUNTERS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 #: A table of at most this many cells is built whatever the size of the file.
 _SMALL_TABLE = 8 << 20
-#: The engine needs about 0.1 ms a column; ``--set full`` has under 3000.
-_MOST_COUNTERS = 16_000
 _LONGEST_NAME = 512
 #: Marks an unknown integer on the way into the engine; all integers of a report are unsigned.
 _UNKNOWN = -1
@@ -39,7 +38,13 @@ class Counters:
     left_out: int
 
 
-def counter_columns(metrics: MetricValues, names: Sequence[str], *, file_bytes: int) -> Counters:
+def counter_columns(
+    metrics: MetricValues,
+    names: Sequence[str],
+    *,
+    file_bytes: int,
+    is_wanted: Callable[[str], bool] = lambda _: True,
+) -> Counters:
     """Turn the flat values of all results into columns.
 
     A metric that a result gives twice keeps its first value. Counters of very few launches are
@@ -50,6 +55,7 @@ def counter_columns(metrics: MetricValues, names: Sequence[str], *, file_bytes: 
         metrics: the values, as read.
         names: the table of names of the whole file.
         file_bytes: size of the report.
+        is_wanted: whether to read a counter of that name.
     """
     import numpy as np  # noqa: PLC0415  (heavy)
 
@@ -66,7 +72,7 @@ def counter_columns(metrics: MetricValues, names: Sequence[str], *, file_bytes: 
     place = np.zeros(len(names), dtype=np.int64)
     spelled: list[str] = []
     places: dict[str, int] = {}
-    budget = min(_MOST_COUNTERS, max(file_bytes, _SMALL_TABLE) // max(launches, 1))
+    budget = min(MOST_COUNTERS, max(file_bytes, _SMALL_TABLE) // max(launches, 1))
     left_out = 0
     for number in np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)].tolist():
         name = names[number]
@@ -76,6 +82,8 @@ def counter_columns(metrics: MetricValues, names: Sequence[str], *, file_bytes: 
             place[number] = known
         elif known is not None or not (0 < len(name) <= _LONGEST_NAME and name.isprintable()):
             nameless += int(counts[number])
+        elif not is_wanted(name):
+            continue
         elif len(spelled) >= budget:
             left_out += 1
         else:
