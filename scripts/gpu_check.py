@@ -70,7 +70,17 @@ def stages(folder: Path) -> tuple[Stage, ...]:
         ),
         Stage(
             "study",
-            (*mansard, "study", "deepcam", "--quick", "--budget", "280", "-o", out("study")),
+            (
+                *mansard,
+                "study",
+                "deepcam",
+                "--quick",
+                "--no-report",
+                "--budget",
+                "280",
+                "-o",
+                out("study"),
+            ),
             330,
             "the study's most important cells",
         ),

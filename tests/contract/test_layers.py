@@ -10,11 +10,13 @@ SOURCE = Path(__file__).parents[2] / "src" / "mansard"
 #: From the bottom to the top. A module may import from its own package and from lower layers.
 LAYERS = (
     {"units", "errors", "version"},
+    {"location"},
     {"engine", "model"},
     {"analysis", "counters"},
     {"readers", "store"},
     {"bench", "collect", "charts", "machines"},
     {"doctor", "validate", "workloads", "demo", "history", "fleet"},
+    {"study"},
     {"__init__"},
     {"cli"},
     {"__main__"},
@@ -33,6 +35,12 @@ OWNERS = {
     "pyspark": {"analysis/spark.py"},
     "py4j": {"analysis/spark.py"},
     "sqlglot": {"analysis/spark.py"},
+    "fsspec": {"location.py"},
+    "torch": {"workloads/pytorch", "workloads/keras/step_torch.py"},
+    "keras": {"workloads/keras", "collect/frameworks.py"},
+    "jax": {"workloads/keras/step_jax.py"},
+    "tensorflow": {"workloads/keras/step_tensorflow.py"},
+    "h5py": {"workloads/climate_files.py"},
 }
 
 

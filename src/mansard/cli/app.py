@@ -13,6 +13,8 @@ from mansard.cli.import_ import import_
 from mansard.cli.machines import machines
 from mansard.cli.profile import CONTEXT, ProfileCommand, profile
 from mansard.cli.report import report
+from mansard.cli.study import study
+from mansard.cli.validate import validate
 from mansard.version import __version__
 
 app = typer.Typer(
@@ -48,7 +50,9 @@ app.command("compare")(compare)
 app.command("import")(import_)
 app.command("bench")(bench)
 app.command("machines")(machines)
+app.command("validate")(validate)
 app.command("profile", cls=ProfileCommand, context_settings=CONTEXT)(profile)
 app.command("doctor")(doctor)
 app.command("history")(history)
+app.command("study")(study)
 app.command("demo")(demo)

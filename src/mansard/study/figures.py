@@ -1,0 +1,105 @@
+"""Pictures of a study: Roofline charts of phases, and bars of the steps."""
+
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+from mansard.model.analysis import Analysis
+from mansard.store.atomic import replacing
+from mansard.study.bars import Bar, bars_svg
+from mansard.study.gather import Entry, Study
+from mansard.study.words import si
+
+STEPS = "charts/steps.svg"
+ENERGY = "charts/energy.svg"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Picture:
+    """A Roofline chart.
+
+    Attributes:
+        cell: name of the cell.
+        phase: which phase; None for the whole step.
+        file: path below the folder of the study.
+        text: what it shows.
+    """
+
+    cell: str
+    phase: str | None
+    file: str
+    text: str
+
+
+def pictures(study: Study) -> tuple[Picture, ...]:
+    """The Roofline charts that there are data for."""
+    return tuple(
+        picture
+        for entry in study.entries
+        if entry.cell.charts and entry.analysis is not None
+        for picture in _of(entry)
+    )
+
+
+def _of(entry: Entry) -> Iterator[Picture]:
+    """Forward, backward and optimizer; the whole step where it has no phases."""
+    found: list[str | None] = [
+        phase for phase in entry.cell.charts if entry.phase(phase) is not None
+    ]
+    for phase in found or [None]:
+        words = phase or "whole step"
+        yield Picture(
+            entry.cell.name,
+            phase,
+            f"charts/{entry.cell.name}.{phase or 'step'}.png",
+            f"Hierarchical Roofline, {entry.cell.title}, {words}",
+        )
+
+
+def draw(study: Study, folder: Path) -> tuple[Picture, ...]:
+    """Draw every picture into the folder, and give the Roofline charts."""
+    from mansard.charts import static  # noqa: PLC0415
+
+    (folder / "charts").mkdir(parents=True, exist_ok=True)
+    found = pictures(study)
+    for picture in found:
+        entry = study.entry(picture.cell)
+        shown = None if entry is None else _shown(entry, picture)
+        if shown is None:
+            continue
+        figure = static.roofline_figure(shown)
+        with replacing(folder / picture.file) as path:
+            static.save_figure(figure, path, "png")
+    for file, text in bars(study).items():
+        with replacing(folder / file) as path:
+            path.write_text(text, encoding="utf-8")
+    return found
+
+
+def _shown(entry: Entry, picture: Picture) -> Analysis | None:
+    whole = entry.analysis if picture.phase is None else entry.part(picture.phase)
+    if whole is None:
+        return None
+    label = f"{entry.cell.title}, {picture.phase or 'whole step'}"
+    return dataclasses.replace(whole, label=label)
+
+
+def bars(study: Study) -> dict[str, str]:
+    """Bars of step times and energies, as SVG by file; none where nothing was measured."""
+    found = {}
+    times = [
+        Bar(entry.cell.title, entry.step_s, si(entry.step_s, "s"))
+        for entry in study.measured
+        if entry.step_s is not None
+    ]
+    joules = [
+        Bar(entry.cell.title, entry.record.energy_j, si(entry.record.energy_j, "J"))
+        for entry in study.measured
+        if entry.record is not None and entry.record.energy_j is not None
+    ]
+    remark = "" if study.on_gpu else " on a CPU at a tiny size: says nothing of a GPU"
+    if times:
+        found[STEPS] = bars_svg(f"Median time of a step{remark}", times)
+    if joules:
+        found[ENERGY] = bars_svg("Energy of a step", joules)
+    return found

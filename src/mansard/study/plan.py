@@ -1,0 +1,269 @@
+"""The matrix of the DeepCAM study: which cells there are, in which order, and what they show.
+
+The paper (arXiv 2009.05257) varied precision (apex O0, O1, O2), optimizer and framework on a V100.
+Here are the same questions with what a person would choose today, and one change at a time.
+"""
+
+import dataclasses
+import fnmatch
+from collections.abc import Iterable
+
+from mansard.errors import UsageError
+from mansard.workloads import Configuration, preset_size
+from mansard.workloads.workload import (
+    Execution,
+    Framework,
+    Layout,
+    Model,
+    Optimizer,
+    Precision,
+    Preset,
+)
+
+#: Studies that exist.
+STUDIES = ("deepcam",)
+
+#: Phases of a training step, in order.
+PHASES = ("forward", "backward", "optimizer")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One entry of the matrix.
+
+    Attributes:
+        configuration: what runs.
+        quick: whether ``--quick`` runs it.
+        charts: phases of which the report draws Roofline charts; of a step without phases, that
+            of the whole step.
+    """
+
+    configuration: Configuration
+    quick: bool = False
+    charts: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Unique, and a file name."""
+        return self.configuration.name
+
+    @property
+    def title(self) -> str:
+        """What a person calls it."""
+        return title(self.configuration)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """A step before and after a change, and the advice that should have named it.
+
+    Attributes:
+        change: in words.
+        before: name of the cell before.
+        after: name of the cell after.
+        rules: advice (docs/advice.md) whose time the change can win.
+    """
+
+    change: str
+    before: str
+    after: str
+    rules: tuple[str, ...]
+
+
+_MODELS = {
+    "deeplab-resnet50": "ResNet-50",
+    "deeplab-xception": "Xception",
+    "transformer-prefill": "prefill",
+    "transformer-decode": "decode",
+    "transformer-train": "transformer",
+}
+_FRAMEWORKS = {
+    "torch": "PyTorch",
+    "keras-torch": "Keras/PyTorch",
+    "keras-jax": "Keras/JAX",
+    "keras-tensorflow": "Keras/TensorFlow",
+}
+
+
+def title(configuration: Configuration) -> str:
+    """A configuration as a person says it, without what never varies in the study."""
+    parts = [
+        _MODELS[configuration.model],
+        _FRAMEWORKS[configuration.framework],
+        configuration.precision,
+        configuration.layout,
+        configuration.optimizer,
+        configuration.execution,
+    ]
+    return " ".join(part for part in parts if part != "none")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Where:
+    """The device and the size that all cells of a plan share."""
+
+    device: str
+    preset: Preset
+
+    def net(
+        self,
+        precision: Precision,
+        layout: Layout = "nhwc",
+        optimizer: Optimizer = "adam-fused",
+        execution: Execution = "eager",
+        *,
+        model: Model = "deeplab-resnet50",
+        framework: Framework = "torch",
+    ) -> Configuration:
+        """One configuration of the segmentation network."""
+        return Configuration(
+            model=model,
+            framework=framework,
+            precision=precision,
+            layout=layout,
+            optimizer=optimizer,
+            execution=execution,
+            size=preset_size(model, self.preset),
+            device=self.device,
+        )
+
+    def keras(self, framework: Framework, execution: Execution) -> Configuration:
+        """The same network in Keras, in bf16."""
+        return self.net("amp-bf16", "nhwc", "keras-adam", execution, framework=framework)
+
+    def transformer(self, model: Model, precision: Precision) -> Configuration:
+        """The decoder-only transformer."""
+        optimizer: Optimizer = "adam-fused" if model == "transformer-train" else "none"
+        return self.net(precision, "none", optimizer, model=model)
+
+
+def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
+    """Every cell, the most important first, so that an interrupted study answers most.
+
+    Args:
+        device: of all cells, e.g. ``cuda:0``.
+        preset: ``paper`` for the paper's sizes, ``tiny`` for a machine without a GPU.
+    """
+    at = _Where(device, preset)
+    net, keras = at.net, at.keras
+    charts = {
+        net("amp-bf16").name: PHASES,
+        net("fp32", "nchw").name: PHASES,
+        keras("keras-jax", "xla").name: PHASES,
+        net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception").name: PHASES,
+        net("amp-bf16", "nhwc", "lamb").name: ("optimizer",),
+    }
+    quick = (
+        net("amp-bf16"),
+        net("amp-bf16", "nchw"),
+        net("fp32", "nchw"),
+        net("amp-bf16", "nhwc", "adam-loop"),
+        net("amp-bf16", "nhwc", "adam-fused", "graph"),
+        keras("keras-jax", "xla"),
+    )
+    further = (
+        net("amp-bf16", "nhwc", "adam-fused", "compile"),
+        net("fp32"),
+        net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception"),
+        net("fp32", "nchw", "adam-loop", model="deeplab-xception"),
+        net("amp-bf16", "nhwc", "lamb"),
+        net("amp-bf16", "nhwc", "adam-foreach"),
+        net("tf32", "nchw"),
+        net("tf32"),
+        net("amp-fp16", "nchw"),
+        net("amp-fp16"),
+        keras("keras-tensorflow", "xla"),
+        keras("keras-torch", "eager"),
+        *(
+            at.transformer(model, precision)
+            for model in ("transformer-train", "transformer-prefill", "transformer-decode")
+            for precision in ("bf16", "fp8")
+        ),
+    )
+    return tuple(
+        Cell(configuration=each, quick=each in quick, charts=charts.get(each.name, ()))
+        for each in (*quick, *further)
+    )
+
+
+def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
+    """Changes that advice should lead to, each with a cell before and one after."""
+    net = _Where(device, preset).net
+    base = net("amp-bf16")
+    changes = (
+        (
+            "NCHW to NHWC",
+            net("amp-bf16", "nchw"),
+            base,
+            ("layout-changes", "casts-and-copies"),
+        ),
+        (
+            "Adam as a loop to fused Adam",
+            net("amp-bf16", "nhwc", "adam-loop"),
+            base,
+            ("launch-bound", "idle-gpu", "no-reuse"),
+        ),
+        (
+            "eager to a CUDA graph",
+            base,
+            net("amp-bf16", "nhwc", "adam-fused", "graph"),
+            ("idle-gpu", "launch-bound"),
+        ),
+        (
+            "eager to torch.compile",
+            base,
+            net("amp-bf16", "nhwc", "adam-fused", "compile"),
+            ("no-reuse", "idle-gpu", "launch-bound", "casts-and-copies"),
+        ),
+        (
+            "fp32 to amp-bf16, NHWC",
+            net("fp32"),
+            base,
+            ("off-tensor", "no-reuse"),
+        ),
+        (
+            "fp32 to amp-bf16, NCHW",
+            net("fp32", "nchw"),
+            net("amp-bf16", "nchw"),
+            ("off-tensor", "no-reuse"),
+        ),
+    )
+    return tuple(
+        Pair(change=words, before=before.name, after=after.name, rules=rules)
+        for words, before, after, rules in changes
+    )
+
+
+def rivals(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
+    """Ways to run the same step that are laid side by side."""
+    at = _Where(device, preset)
+    base = at.net("amp-bf16")
+    others = (
+        ("PyTorch to XLA", at.keras("keras-jax", "xla")),
+        ("eager to torch.compile", at.net("amp-bf16", "nhwc", "adam-fused", "compile")),
+    )
+    return tuple(
+        Pair(change=words, before=base.name, after=other.name, rules=()) for words, other in others
+    )
+
+
+def chosen(cells: Iterable[Cell], *, quick: bool = False, only: str | None = None) -> list[Cell]:
+    """The cells that were asked for, in their order.
+
+    Args:
+        cells: all.
+        quick: only those of the quick study.
+        only: a part of the name; ``*`` and ``?`` stand for any letters.
+
+    Raises:
+        UsageError: no cell is left.
+    """
+    whole = [cell for cell in cells if cell.quick or not quick]
+    if only is None:
+        return whole
+    found = [cell for cell in whole if fnmatch.fnmatchcase(cell.name, f"*{only}*")]
+    if not found:
+        raise UsageError(
+            f"no cell of the study matches '{only[:80]}'; see 'mansard study deepcam --list'"
+        )
+    return found

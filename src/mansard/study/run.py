@@ -1,0 +1,180 @@
+"""Runs the cells of a study, each in a process of its own, and keeps what is finished."""
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from mansard.errors import FormatError
+from mansard.study.cell import CellRecord, Folder, read_cell
+from mansard.study.measure import blank
+from mansard.study.plan import Cell
+from mansard.study.process import Ended, run_process
+
+#: A cell may take so long.
+TIME_LIMIT_S = 300.0
+
+#: The cells of the quick study on a GPU may take so long together.
+QUICK_BUDGET_S = 300.0
+
+#: Called with what is being done and the share that is done.
+Progress = Callable[[str, float], None]
+
+#: ``kept``: it was measured before. ``not started``: the budget or an interrupt came first.
+Outcome = Literal["measured", "unavailable", "failed", "kept", "not started"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """How cells are run.
+
+    Attributes:
+        preset: name of the sizes.
+        again: measure cells anew that were measured before.
+        time_limit_s: for each cell.
+        budget_s: no cell is started after this, and none runs beyond it; None is no limit.
+    """
+
+    preset: str = "paper"
+    again: bool = False
+    time_limit_s: float = TIME_LIMIT_S
+    budget_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyRun:
+    """What became of each cell.
+
+    Attributes:
+        outcomes: by name of the cell, in the order of the plan.
+        interrupted: whether Ctrl-C ended it.
+        out_of_time: whether the budget ended it.
+    """
+
+    outcomes: dict[str, Outcome]
+    interrupted: bool = False
+    out_of_time: bool = False
+
+
+#: Runs one cell within a time limit.
+Start = Callable[[Cell, float], None]
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    folder: Folder,
+    *,
+    options: RunOptions | None = None,
+    progress: Progress | None = None,
+    start: Start | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> StudyRun:
+    """Run cells in their order; a cell that fails leaves the others alone.
+
+    Args:
+        cells: what to run.
+        folder: where the files go; cells measured there before are kept.
+        options: limits, and whether to begin anew.
+        progress: told of each cell.
+        start: runs one cell; by default in a child process.
+        clock: gives seconds.
+    """
+    options = options or RunOptions()
+    folder.make()
+    start = start or _in_child(folder, options)
+    outcomes: dict[str, Outcome] = {
+        cell.name: "not started" if options.again or not _is_measured(folder, cell) else "kept"
+        for cell in cells
+    }
+    began = clock()
+
+    def left_s() -> float:
+        return math.inf if options.budget_s is None else options.budget_s - (clock() - began)
+
+    for number, cell in enumerate(cells):
+        if progress is not None:
+            progress(cell.title, number / len(cells))
+        if outcomes[cell.name] == "kept":
+            continue
+        limit = min(options.time_limit_s, left_s())
+        if limit <= 0:
+            return StudyRun(outcomes, out_of_time=True)
+        with _set_aside(folder, cell):
+            try:
+                start(cell, limit)
+            except Ended as error:
+                if left_s() <= 0 and folder.find(cell.name) is None:
+                    return StudyRun(outcomes, out_of_time=True)
+                _note_end(cell, folder, options.preset, str(error))
+            except KeyboardInterrupt:
+                return StudyRun(outcomes, interrupted=True)
+            found = folder.find(cell.name)
+            if found is None:
+                found = _note_end(cell, folder, options.preset, "the process wrote no result")
+            outcomes[cell.name] = found.state
+    return StudyRun(outcomes)
+
+
+def _is_measured(folder: Folder, cell: Cell) -> bool:
+    found = folder.find(cell.name)
+    return found is not None and found.state == "measured"
+
+
+@contextlib.contextmanager
+def _set_aside(folder: Folder, cell: Cell) -> Iterator[None]:
+    """Keep the earlier files of a cell until there are better ones: nothing measured is lost."""
+    files = (folder.cell_file(cell.name), folder.run_file(cell.name))
+    kept = [(file, file.with_name(f"{file.name}.earlier")) for file in files]
+    for file, aside in kept:
+        if file.is_file():
+            file.replace(aside)
+    try:
+        yield
+    finally:
+        found, earlier = folder.find(cell.name), kept[0][1]
+        better = found is not None and (found.state == "measured" or not _measured(earlier))
+        for file, aside in kept:
+            if better or not earlier.exists():
+                aside.unlink(missing_ok=True)
+            else:
+                file.unlink(missing_ok=True)
+        if not better and earlier.exists():
+            for file, aside in reversed(kept):
+                if aside.exists():
+                    aside.replace(file)
+
+
+def _measured(file: Path) -> bool:
+    """Whether the file of a cell holds a measurement."""
+    with contextlib.suppress(FormatError, OSError):
+        return read_cell(file).state == "measured"
+    return False
+
+
+def _in_child(folder: Folder, options: RunOptions) -> Start:
+    def start(cell: Cell, limit_s: float) -> None:
+        arguments = (
+            str(folder.path),
+            cell.configuration.device,
+            options.preset,
+            cell.name,
+        )
+        run_process(arguments, folder.log_file(cell.name), limit_s=limit_s)
+
+    return start
+
+
+def _note_end(cell: Cell, folder: Folder, preset: str, reason: str) -> CellRecord:
+    """Put the end of a process into the record of its cell; times that it has stay."""
+    found = folder.find(cell.name)
+    if found is not None and found.state == "measured":
+        found = msgspec.structs.replace(found, collect_reason=f"in the profile: {reason}")
+    else:
+        found = msgspec.structs.replace(blank(cell, preset), reason=reason)
+    folder.save(found)
+    return found

@@ -1,0 +1,201 @@
+"""Sections on whole steps: cells, precision, optimizer, framework, energy, and what did not run."""
+
+from collections.abc import Iterator
+
+from mansard.charts.labels import printable
+from mansard.study.blocks import Block, Heading, Items, Paragraph, Table
+from mansard.study.gather import Entry, Study
+from mansard.study.plan import PHASES
+from mansard.study.words import (
+    NOT_MEASURED,
+    UNKNOWN,
+    change,
+    ratio,
+    si,
+    time_text,
+)
+
+#: Precisions in the order of the tables.
+_PRECISIONS = ("fp32", "tf32", "amp-fp16", "amp-bf16")
+
+
+def cells(study: Study) -> Iterator[Block]:
+    """Every cell with its time, work and energy."""
+    yield Heading("Steps")
+    yield Paragraph(
+        "Median time of undisturbed steps, taken before any counter; half of the range of their "
+        "middle half beside it. FLOP are analytic, from the shapes of the layers; energy is that "
+        "of the whole GPU."
+    )
+    head: tuple[str, ...] = ("cell", "step", "steps", "FLOP", "loss")
+    if study.on_gpu:
+        head = (*head, "FLOP/s", "energy")
+    rows = []
+    for entry in study.entries:
+        row = _cell(entry)
+        rows.append((entry.cell.title, *row, *[""] * (len(head) - 1 - len(row)))[: len(head)])
+    yield Table(head, tuple(rows))
+    yield from _not_run(study)
+
+
+def _cell(entry: Entry) -> tuple[str, ...]:
+    """What is known of one cell, for the columns of the first table."""
+    record = entry.record
+    if record is None or record.state != "measured":
+        return (entry.state,)
+    losses = record.losses or (None, None)
+    trained = any(loss is not None for loss in losses)
+    return (
+        time_text(entry),
+        str(len(record.step_s)),
+        si(entry.flop, "FLOP"),
+        " to ".join(UNKNOWN if loss is None else f"{loss:.4g}" for loss in losses)
+        if trained
+        else "",
+        si(_rate(entry), "FLOP/s"),
+        si(record.energy_j, "J"),
+    )
+
+
+def precision(study: Study) -> Iterator[Block]:
+    """What each precision wins over fp32, with all else equal."""
+    yield Heading("Precision")
+    yield Paragraph(
+        "Speed-up over fp32 (transformers: over bf16) of the same network, layout, optimizer and "
+        "execution: the whole step by its median, phases by their time on the GPU."
+    )
+    rows = []
+    for base in study.entries:
+        wanted = base.cell.configuration
+        if wanted.precision != ("bf16" if wanted.model.startswith("transformer") else "fp32"):
+            continue
+        for entry in sorted(study.entries, key=_by_precision):
+            if not _only_precision_differs(entry, base):
+                continue
+            rows.append((entry.cell.title, *_speed_ups(entry, base)))
+    yield Table(("cell", "step", *PHASES), tuple(rows))
+
+
+def _speed_ups(entry: Entry, base: Entry) -> tuple[str, ...]:
+    """How many times faster the step and its phases are; empty for phases that neither has."""
+    waiting = next((each for each in (entry, base) if each.step_s is None), None)
+    if waiting is not None:
+        whose = "" if waiting is entry else f"{base.cell.configuration.precision}: "
+        return (f"{whose}{waiting.state}", *[""] * len(PHASES))
+    found = [ratio(base.step_s, entry.step_s)]
+    for key in PHASES:
+        before, after = base.phase(key), entry.phase(key)
+        if before is not None and after is not None:
+            found.append(ratio(before.duration_s, after.duration_s))
+        else:
+            counted = base.analysis is not None and entry.analysis is not None
+            found.append("" if counted and before is after else UNKNOWN)
+    return tuple(found)
+
+
+def energy(study: Study) -> Iterator[Block]:
+    """Energy of a step, and what it buys."""
+    yield Heading("Energy")
+    yield Paragraph(
+        "From the GPU's own energy counter over undisturbed steps: the whole board, idle power "
+        "included."
+    )
+    rows = []
+    for entry in study.measured:
+        record = entry.record
+        if record is None or record.energy_j is None:
+            why = record.energy_reason if record else None
+            rows.append((entry.cell.title, UNKNOWN, "", "", printable(why or UNKNOWN)))
+            continue
+        power = record.energy_j / record.queued_step_s if record.queued_step_s else None
+        rows.append(
+            (
+                entry.cell.title,
+                si(record.energy_j, "J"),
+                si(power, "W"),
+                si(entry.flop / record.energy_j if entry.flop else None, "FLOP/J"),
+                f"{record.energy_steps} steps",
+            )
+        )
+    if rows:
+        yield Table(("cell", "energy of a step", "power", "FLOP/J", "over"), tuple(rows))
+    else:
+        yield Paragraph(NOT_MEASURED)
+
+
+def _not_run(study: Study) -> Iterator[Block]:
+    """Why cells did not run, or lack something."""
+    told = []
+    for entry in study.entries:
+        record = entry.record
+        if record is None:
+            continue
+        if record.state != "measured":
+            told.append(f"{entry.cell.title}, {record.state}: {printable(record.reason, 400)}")
+        elif study.on_gpu and record.collect_reason:
+            told.append(
+                f"{entry.cell.title}: no counters, or not all. "
+                f"{printable(record.collect_reason, 400)}"
+            )
+    if told:
+        yield Paragraph("What did not run, or not whole:")
+        yield Items(tuple(told))
+
+
+def _rate(entry: Entry) -> float | None:
+    return None if entry.flop is None or not entry.step_s else entry.flop / entry.step_s
+
+
+def _by_precision(entry: Entry) -> int:
+    precision = entry.cell.configuration.precision
+    return _PRECISIONS.index(precision) if precision in _PRECISIONS else len(_PRECISIONS)
+
+
+def _only_precision_differs(entry: Entry, base: Entry) -> bool:
+    a, b = entry.cell.configuration, base.cell.configuration
+    keys = ("model", "framework", "layout", "optimizer", "execution")
+    return a.precision != b.precision and all(getattr(a, k) == getattr(b, k) for k in keys)
+
+
+def flop_check(study: Study) -> Iterator[Block]:
+    """Counted against analytic work: the check of the counters that needs no other tool."""
+    yield Heading("Counted and analytic FLOP")
+    yield Paragraph(
+        "Analytic FLOP are products of convolutions, matrix products and attention. Counted FLOP "
+        "are all floating-point work of the kernels: normalisation, activation, loss and optimizer "
+        "come on top; algorithms that multiply less (Winograd) or skip masked blocks stay below."
+    )
+    rows = []
+    for entry in study.measured:
+        record = entry.record
+        if record is None:
+            continue
+        counted = {each.phase: each for each in record.counted}
+        analytic: dict[str | None, float] = {}
+        for each in record.analytic:
+            analytic[each.phase] = analytic.get(each.phase, 0.0) + (each.flop or 0.0)
+        names = [phase for phase in analytic if phase in counted]
+        for phase in names:
+            found = counted[phase]
+            rows.append(_checked(entry, str(phase), analytic[phase], found.flop, found.complete))
+        known = [each.flop for each in record.counted if each.flop is not None]
+        whole = sum(known) if known and len(known) == len(record.counted) else None
+        complete = all(each.complete for each in record.counted)
+        rows.append(_checked(entry, "step", sum(analytic.values()), whole, complete))
+    if rows:
+        yield Table(("cell", "phase", "analytic", "counted", "difference"), tuple(rows), words=2)
+    else:
+        yield Paragraph(NOT_MEASURED)
+
+
+def _checked(
+    entry: Entry, phase: str, analytic: float, counted: float | None, complete: bool
+) -> tuple[str, ...]:
+    bound = "" if complete or counted is None else "at least "
+    return (
+        entry.cell.title,
+        printable(phase, 40),
+        si(analytic, "FLOP"),
+        f"{bound}{si(counted, 'FLOP')}",
+        change(counted, analytic),
+    )

@@ -1,0 +1,294 @@
+"""The report says what the files of a folder say, and no more."""
+
+import re
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mansard.errors import InputError
+from mansard.study import figures, sections_changes, sections_kernels, sections_steps, sections_ways
+from mansard.study.blocks import Items, Paragraph, Table
+from mansard.study.cell import Flop
+from mansard.study.gather import gather
+from mansard.study.markdown import markdown
+from mansard.study.measure import blank
+from mansard.study.plan import deepcam
+from mansard.study.report import document, write_report
+from mansard.study.sections_changes import verdict
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "studies" / "deepcam" / "README.md"
+
+
+@pytest.fixture
+def by_title(cells):
+    return {cell.title: cell for cell in cells}
+
+
+def rows(blocks, title=""):
+    """Rows of the first table as {column: text}, those of one cell."""
+    table = next(block for block in blocks if isinstance(block, Table))
+    found = [dict(zip(table.head, row, strict=True)) for row in table.rows]
+    first = table.head[0]
+    return [row for row in found if title in row[first]]
+
+
+BASE = "ResNet-50 PyTorch amp-bf16 nhwc adam-fused eager"
+NCHW = "ResNet-50 PyTorch amp-bf16 nchw adam-fused eager"
+FP32 = "ResNet-50 PyTorch fp32 nchw adam-fused eager"
+GRAPH = "ResNet-50 PyTorch amp-bf16 nhwc adam-fused graph"
+
+
+def test_every_cell_of_the_plan_has_a_row_measured_or_not(folder, by_title, keep):
+    keep(by_title[BASE])
+    found = rows(sections_steps.cells(gather(folder.path)))
+    assert [row["cell"] for row in found] == list(by_title)
+    assert [row["step"] for row in found[1:]] == ["not measured yet"] * (len(by_title) - 1)
+
+
+def test_the_time_of_a_step_is_its_median_with_its_spread(folder, by_title, keep):
+    keep(by_title[BASE], step_s=(0.030, 0.040, 0.041, 0.042, 0.900))
+    (row,) = rows(sections_steps.cells(gather(folder.path)), BASE)
+    assert row["step"] == "41.0 ms ± 1.00 ms"
+    assert row["steps"] == "5"
+
+
+def test_the_rate_is_analytic_work_over_the_median(folder, by_title, keep):
+    keep(by_title[BASE], analytic=(Flop(phase="forward", kind="conv", flop=4e12),))
+    (row,) = rows(sections_steps.cells(gather(folder.path)), BASE)
+    assert (row["FLOP"], row["FLOP/s"]) == ("4.00 TFLOP", "100 TFLOP/s")
+
+
+def test_a_cell_that_failed_says_why(folder, by_title):
+    record = msgspec.structs.replace(
+        blank(by_title[NCHW], "paper"), reason="out of memory (OutOfMemoryError): 2 GiB"
+    )
+    folder.save(record)
+    blocks = list(sections_steps.cells(gather(folder.path)))
+    (row,) = rows(blocks, NCHW)
+    assert row["step"] == "failed"
+    (told,) = (block for block in blocks if isinstance(block, Items))
+    assert told.texts == (f"{NCHW}, failed: out of memory (OutOfMemoryError): 2 GiB",)
+
+
+def test_energy_that_was_not_measured_is_unknown_with_its_reason(folder, by_title, keep):
+    keep(by_title[BASE], run=None, energy_j=None, energy_reason="NVML gives no energy counter here")
+    (row,) = rows(sections_steps.energy(gather(folder.path)), BASE)
+    assert row["energy of a step"] == "unknown"
+    assert row["over"] == "NVML gives no energy counter here"
+
+
+def test_energy_over_time_is_power(folder, by_title, keep):
+    keep(by_title[BASE], run=None, energy_j=20.0, queued_step_s=0.040)
+    (row,) = rows(sections_steps.energy(gather(folder.path)), BASE)
+    assert (row["power"], row["FLOP/J"]) == ("500 W", "335 GFLOP/J")  # 6.7e12 / 20
+
+
+def test_a_speed_up_is_over_the_cell_that_differs_in_precision_alone(folder, by_title, keep):
+    keep(by_title[FP32], step_s=(0.080, 0.080))
+    keep(by_title[NCHW], step_s=(0.040, 0.040))
+    study = gather(folder.path)
+    (row,) = rows(sections_steps.precision(study), NCHW)
+    assert row["step"] == "2.00 x"
+    assert row["forward"] == "1.00 x"  # both have the same run here
+    (other,) = rows(sections_steps.precision(study), BASE)
+    assert other["step"] == "not measured yet"
+
+
+def test_a_speed_up_without_counters_is_unknown_by_phase(folder, by_title, keep):
+    keep(by_title[FP32], run=None)
+    keep(by_title[NCHW])
+    (row,) = rows(sections_steps.precision(gather(folder.path)), NCHW)
+    assert (row["step"], row["backward"]) == ("1.00 x", "unknown")
+
+
+def test_the_census_of_a_phase_is_that_of_the_analysis(folder, by_title, keep):
+    keep(by_title[BASE])
+    forward = rows(sections_kernels.phases(gather(folder.path)), BASE)[0]
+    # As `mansard report` prints the shipped run.
+    assert forward["phase"] == "forward"
+    assert forward["launches"] == "542"
+    assert forward["time"] == "11.9 ms"
+    assert forward["FLOP/s"] == "195 TFLOP/s"
+    assert forward["AI"] == "51 / 69.3 / 163"
+    assert (forward["bound"], forward["eff."]) == ("L2", "45.3 %")
+
+
+def test_the_papers_phase_stands_above_ours(folder, by_title, keep):
+    keep(by_title["Xception PyTorch amp-fp16 nchw adam-loop eager"])
+    found = rows(sections_kernels.against_paper(gather(folder.path)))
+    place = next(n for n, row in enumerate(found) if row["run"] == "V100, PyTorch O1")
+    theirs, ours = found[place], found[place + 1]
+    assert (theirs["launches"], theirs["zero-AI"]) == ("797", "437 (54.8 %)")
+    assert ours["run"] == "Xception PyTorch amp-fp16 nchw adam-loop eager"
+    assert ours["faster"] == "8.73 x"  # 104.2 ms / 11.937 ms
+
+
+def test_each_optimizer_has_its_launches_time_and_traffic(folder, by_title, keep):
+    keep(by_title["ResNet-50 PyTorch amp-bf16 nhwc lamb eager"])
+    keep(by_title[BASE], run=None)
+    found = {r["optimizer"]: r for r in rows(sections_ways.optimizers(gather(folder.path)))}
+    # As `mansard report` prints the optimizer of the shipped run; 1.247 GB in 392 us.
+    assert found["lamb"]["launches"] == "11"
+    assert found["lamb"]["time on the GPU"] == "392 us"
+    assert found["lamb"]["DRAM"] == "3.18 TB/s"
+    assert found["adam-fused"]["launches"] == "unknown"
+    assert found["adam-loop"]["launches"] == "not measured yet"
+
+
+def test_frameworks_are_laid_side_by_side_by_family(folder, by_title, keep):
+    keep(by_title[BASE])
+    keep(by_title["ResNet-50 Keras/JAX amp-bf16 nhwc keras-adam xla"], run="h200-zoo")
+    tables = [
+        block for block in sections_ways.frameworks(gather(folder.path)) if isinstance(block, Table)
+    ]
+    whole, families = tables  # torch.compile was not measured, so it has no table
+    assert [row[0] for row in whole.rows][:2] == [BASE, GRAPH]
+    attention = next(row for row in families.rows if row[0] == "attention")
+    # The zoo has one launch of attention, the step none.
+    assert attention[1:5] == ("0 s", "156 us", "0", "1")
+
+
+def test_counted_work_is_compared_with_analytic_work_by_phase(folder, by_title, keep):
+    keep(by_title[BASE], analytic=(Flop(phase="forward", kind="conv", flop=2327280096942 / 1.1),))
+    found = rows(sections_steps.flop_check(gather(folder.path)), BASE)
+    assert found[0]["phase"] == "forward"
+    assert found[0]["difference"] == "+10.0 %"
+
+
+def test_counted_work_that_lacks_a_phase_is_unknown(folder, by_title, keep):
+    record = keep(by_title[BASE])
+    lacking = (record.counted[0], Flop(phase="backward", flop=None))
+    folder.save(msgspec.structs.replace(record, counted=lacking))
+    found = rows(sections_steps.flop_check(gather(folder.path)), BASE)
+    assert [row["difference"] == "unknown" for row in found] == [False, True, True]
+
+
+def test_a_lower_bound_is_said_to_be_one(folder, by_title, keep):
+    record = keep(by_title[BASE])
+    partial = tuple(msgspec.structs.replace(each, complete=False) for each in record.counted)
+    folder.save(msgspec.structs.replace(record, counted=partial))
+    found = rows(sections_steps.flop_check(gather(folder.path)), BASE)
+    assert all(row["counted"].startswith("at least ") for row in found)
+
+
+def test_advice_stands_beside_what_the_change_won(folder, by_title, keep):
+    keep(by_title[BASE], step_s=(0.040, 0.040))
+    keep(by_title[GRAPH], step_s=(0.030, 0.030))
+    (row,) = rows(sections_changes.changes(gather(folder.path)), "eager to a CUDA graph")
+    # Of the shipped step: idle-gpu 10.741 ms and launch-bound 0.336 ms.
+    assert row["advice"] == "idle-gpu 10.7 ms, launch-bound 336 us"
+    assert row["named"] == "11.1 ms"
+    assert row["traced"] == "42.7 ms"
+    assert (row["won"], row["step"]) == ("10.0 ms", "-25.0 %")
+    assert row["verdict"] == "faster, within what was named"
+
+
+def test_a_change_without_its_cells_is_not_judged(folder, by_title, keep):
+    keep(by_title[BASE])
+    (row,) = rows(sections_changes.changes(gather(folder.path)), "NCHW to NHWC")
+    assert (row["before"], row["won"], row["verdict"]) == (
+        "not measured yet",
+        "unknown",
+        "unknown",
+    )
+
+
+@pytest.mark.parametrize(
+    ("named", "won", "noise", "words"),
+    [
+        (0.010, 0.008, 0.001, "faster, within what was named"),
+        (0.010, 0.0105, 0.001, "faster, within what was named"),
+        (0.010, 0.012, 0.001, "faster than was named"),
+        (None, 0.012, 0.001, "faster, not named"),
+        (0.010, -0.005, 0.001, "slower"),
+        (0.010, 0.0005, 0.001, "within the spread"),
+        (0.010, -0.0005, 0.001, "within the spread"),
+        (0.010, None, 0.001, "unknown"),
+    ],
+)
+def test_the_verdict_on_an_advice(named, won, noise, words):
+    assert verdict(named, won, noise) == words
+
+
+def test_a_run_that_is_damaged_is_named_and_left_out(folder, by_title, keep):
+    keep(by_title[BASE])
+    folder.run_file(by_title[BASE].name).write_bytes(b"PAR1 no parquet PAR1")
+    study = gather(folder.path)
+    assert study.entry(by_title[BASE].name).analysis is None
+    assert BASE in study.remarks[0]
+
+
+def test_a_cell_file_that_is_damaged_is_named_and_left_out(folder, by_title, keep):
+    keep(by_title[BASE], run=None)
+    folder.cell_file("odd").write_text("{", encoding="utf-8")
+    study = gather(folder.path)
+    assert len(study.measured) == 1
+    assert "odd.json" in study.remarks[0]
+
+
+def test_cells_of_a_gpu_hide_those_of_a_cpu(folder, by_title, keep):
+    keep(by_title[BASE], run=None)
+    tiny = deepcam("cpu", "tiny")[0]
+    folder.save(msgspec.structs.replace(blank(tiny, "tiny"), state="measured", step_s=(1.0,)))
+    study = gather(folder.path)
+    assert study.on_gpu
+    assert "1 more cells" in study.remarks[0]
+
+
+def test_a_cpu_run_is_marked_and_compares_nothing(folder):
+    for number, cell in enumerate(deepcam("cpu", "tiny")[:3]):
+        record = msgspec.structs.replace(
+            blank(cell, "tiny"), state="measured", step_s=(1.0 + number,), timed_by="wall clock"
+        )
+        folder.save(record)
+    study = gather(folder.path)
+    blocks = list(document(study))
+    first = next(b for b in blocks if isinstance(b, Paragraph) and b.strong)
+    assert "run on a CPU at a tiny size" in first.text
+    text = markdown(blocks)
+    assert "V100" not in text
+    assert "Speed-up" not in text
+    assert " x |" not in text
+    assert "says nothing of a GPU" in figures.bars(study)[figures.STEPS]
+
+
+def test_an_empty_folder_is_no_study(tmp_path):
+    with pytest.raises(InputError, match="holds no cell"):
+        write_report(tmp_path)
+
+
+def test_the_whole_report_is_written_with_its_pictures(folder, by_title, keep):
+    keep(by_title[BASE])
+    keep(by_title[GRAPH])
+    written = write_report(folder.path)
+    assert all(file.is_file() for file in written.files)
+    text, page = (file.read_text(encoding="utf-8") for file in written.files[:2])
+    assert [picture.suffix for picture in written.files[2:]] == [".png"] * 3
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (folder.path / target).is_file()
+    assert page.count("<img ") == 5  # three charts, bars of time and of energy
+    assert 'src="data:image/png;base64,' in page
+
+
+def test_the_same_files_give_the_same_report(folder, by_title, keep):
+    keep(by_title[GRAPH])
+    first = [file.read_bytes() for file in write_report(folder.path).files]
+    assert [file.read_bytes() for file in write_report(folder.path).files] == first
+
+
+def test_the_page_in_the_repository_is_what_its_folder_says():
+    assert PAGE.read_text(encoding="utf-8") == _page(), f"run: python {Path(__file__).name}"
+
+
+def _page():
+    study = gather(PAGE.parent)
+    return markdown(list(document(study, figures.pictures(study))))
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(_page(), encoding="utf-8")
+    sys.stdout.write(f"rewrote {PAGE}\n")
