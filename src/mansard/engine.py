@@ -141,7 +141,7 @@ def translated(error: type[MansardError], message: str) -> Iterator[None]:
             yield
     except (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException):
         raise
-    except duckdb.Error as cause:
+    except (duckdb.Error, UnicodeDecodeError) as cause:  # names in a file, or quoted from one
         raise error(f"{message}: {_reason(cause)}") from cause
 
 

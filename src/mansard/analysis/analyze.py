@@ -6,21 +6,26 @@ from collections.abc import Mapping, Sequence
 from mansard import engine
 from mansard.analysis import cube
 from mansard.analysis.collected import absent_columns
+from mansard.analysis.file_statistics import within
 from mansard.analysis.findings import Findings, findings
 from mansard.analysis.floors import resources
 from mansard.analysis.grids import idle_sms, shapes, sm_count
 from mansard.analysis.groups import group, kernel
-from mansard.analysis.launches import launches
+from mansard.analysis.launches import Launches, launches
 from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.parts import Part
 from mansard.analysis.ranks import fleet
 from mansard.analysis.sql_engine import Scan, embedded
 from mansard.analysis.timeline import timeline
+from mansard.analysis.whole_files import on_whole_files
 from mansard.errors import FormatError
 from mansard.model.analysis import Analysis, Group, Kernel
 from mansard.model.machine import Machine
 from mansard.model.notice import Notice
 from mansard.model.run import Run
+
+#: A sum of many values is rounded.
+_ROUNDING = 1 + 1e-9
 
 
 def analyze(
@@ -43,11 +48,33 @@ def analyze(
         notices: what the caller already has to say of this run and machine.
         scan: what runs the queries over the launches; see ``analysis.spark`` for another.
 
+    Returns:
+        The analysis. Of a run of several files, those that are damaged are named in its notices
+        and left out; ``Analysis.run`` is what remains.
+
     Raises:
-        FormatError: a file of the run is damaged.
+        FormatError: the only file of the run is damaged, or all are.
     """
     options = options or AnalysisOptions()
     part = run if isinstance(run, Part) else Part(run)
+    given, engine_of = part.run, scan
+
+    def analyzed(whole: Run) -> Analysis:
+        of = part if whole is given else dataclasses.replace(part, run=whole)
+        scan = engine_of if whole is given else engine_of.on(whole)
+        return _analyze(of, machine, options, notices=notices, scan=scan)
+
+    return on_whole_files(given, analyzed, scan=scan)
+
+
+def _analyze(
+    part: Part,
+    machine: Machine | None,
+    options: AnalysisOptions,
+    *,
+    notices: Sequence[Notice],
+    scan: Scan,
+) -> Analysis:
     run = part.run
     with (
         engine.connect() as connection,
@@ -69,6 +96,7 @@ def analyze(
         passed = timeline(connection, found, plan.scan)
         beside = fleet(connection, plan, traced=passed is not None)
         totals_row = next(row for row in rows if row.of == "totals")
+        _check_limits(totals_row, found)
         faulty = cube.faulty_columns(connection, found) if totals_row.count("invalid") else []
     totals = group(totals_row, plan)
     kernels = sorted(
@@ -91,7 +119,28 @@ def analyze(
         options=dataclasses.asdict(options),
         timeline=passed,
         fleet=beside,
+        run=run,
     )
+
+
+def _check_limits(totals: cube.Row, launches: Launches) -> None:
+    """Refuse values that the files' own statistics exclude: bytes within a file were changed."""
+    for column, (_, most) in launches.limits.items():
+        total = totals.value(column)
+        if total is not None and not 0 <= total <= totals.count("launches") * most * _ROUNDING:
+            raise FormatError(
+                f"the launches are damaged: {column} sums up to {total:g}, "
+                f"but no launch had more than {most:g} when they were written"
+            )
+    shortest, longest = totals.value("shortest_s"), totals.value("longest_s")
+    taken = launches.limits.get("duration_s")
+    if taken is None or shortest is None or longest is None:
+        return
+    if not within(taken, shortest, longest):
+        raise FormatError(
+            f"the launches are damaged: they take {shortest:g} to {longest:g} s, "
+            f"but took {taken[0]:g} to {taken[1]:g} s when they were written"
+        )
 
 
 def _on_grids(kernel: Kernel, idle: Mapping[str | None, tuple[int, float]]) -> Kernel:

@@ -6,10 +6,10 @@ out where a value is NaN, and the upper one where a value is infinite. Others ma
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard import engine
+from mansard.location import File
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -27,6 +27,9 @@ class Statistics:
         sound: nothing negative, infinite or NaN.
         zero: nothing but 0 and null.
         nulls: how many nulls a column has, where every file has the column.
+        stored: the physical types of Parquet that it has.
+        limits: least and largest value of a column of numbers, where they are known.
+        uniform: whether all files have the same columns, each stored as the same type.
     """
 
     filled: frozenset[str]
@@ -34,6 +37,9 @@ class Statistics:
     sound: frozenset[str]
     zero: frozenset[str]
     nulls: Mapping[str, int]
+    stored: Mapping[str, frozenset[str]]
+    limits: Mapping[str, tuple[float, float]]
+    uniform: bool
 
     def alike(self, columns: Iterable[str]) -> dict[str, str]:
         """Columns that are probably null on the same launches, by a column to stand for them.
@@ -51,7 +57,7 @@ class Statistics:
         return {column: first for column, first in found.items() if first in several}
 
 
-def statistics(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> Statistics:
+def statistics(connection: "DuckDBPyConnection", files: tuple[File, ...]) -> Statistics:
     """Read the footers of the files."""
     listed = engine.file_list(files)
     trusted = connection.execute(
@@ -67,8 +73,9 @@ def statistics(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> Sta
         f"bool_and(coalesce({empty} OR ({least} >= 0 AND {most} < 'infinity'), false)), "
         f"bool_and(coalesce({empty} OR ({least} = 0 AND {most} = 0), false)), "
         f"CASE WHEN {everywhere} AND count(stats_null_count) = count(*) "
-        "THEN sum(stats_null_count)::BIGINT END "
-        f"FROM parquet_metadata({listed}) GROUP BY path_in_schema"
+        "THEN sum(stats_null_count)::BIGINT END, list(DISTINCT type), "
+        f"min({least}), max({most}), bool_and(coalesce({empty} OR {least} <= {most}, false)), "
+        f"count(DISTINCT file_name) FROM parquet_metadata({listed}) GROUP BY path_in_schema"
     ).fetchall()
     return Statistics(
         filled=frozenset(row[0] for row in rows if row[1]),
@@ -76,4 +83,17 @@ def statistics(connection: "DuckDBPyConnection", files: tuple[Path, ...]) -> Sta
         sound=frozenset(row[0] for row in rows if row[3] and trusted),
         zero=frozenset(row[0] for row in rows if row[4] and trusted),
         nulls={row[0]: row[5] for row in rows if row[5] is not None},
+        stored={row[0]: frozenset(row[6]) for row in rows},
+        # The shortest text of a FLOAT is another number as a DOUBLE.
+        limits={
+            row[0]: row[7:9]
+            for row in rows
+            if trusted and row[9] and row[7] is not None and "FLOAT" not in row[6]
+        },
+        uniform=bool(rows) and all(len(row[6]) == 1 and row[10] == len(files) for row in rows),
     )
+
+
+def within(limits: tuple[float, float], least: float, most: float) -> bool:
+    """Whether values from ``least`` to ``most`` agree with what the files state; NaN never does."""
+    return limits[0] <= least <= most <= limits[1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mansard import engine
 from mansard.analysis.file_statistics import statistics
+from mansard.errors import FormatError
 from mansard.model.columns import RUN_COLUMNS
 from mansard.model.paths import LEVELS, PATHS
 from mansard.model.run import Run
@@ -30,6 +31,13 @@ ALWAYS = ("duration_s", "sm_clock_hz")
 COPY_KINDS = ("memcpy", "memset")
 
 _TYPES = {column.name: column.sql_type for column in RUN_COLUMNS}
+_NUMBERS = (
+    *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"),
+    *("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT"),
+    *("FLOAT", "DOUBLE", "DECIMAL"),
+)
+_TEXTS = ("VARCHAR", "ENUM")
+_NOTHING = '"NULL"'
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,6 +58,7 @@ class Launches:
         alike: columns that are probably null on the same launches, by one of them that stands
             for all; a scan must confirm it.
         alike_nulls: on how many launches that one is null.
+        limits: of those of ``live`` that cannot have impossible values, the least and the largest.
         faults: SELECT of one row with, for each column of ``live``, how many of its values were
             impossible. A scan of its own, for when there are any.
     """
@@ -64,18 +73,31 @@ class Launches:
     zero: frozenset[str] = frozenset()
     alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
     alike_nulls: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    limits: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
 
 
 def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
-    """Look at the files of a run and write the query for them."""
+    """Look at the files of a run and write the query for them.
+
+    Raises:
+        FormatError: a column is not of its kind.
+    """
     if not run.files:
         return Launches(_EMPTY, frozenset(), frozenset(), has_shape=False, faults="SELECT")
-    source = engine.parquet(run.files)
+    engine.reach(connection, run.files)
+    told = statistics(connection, run.files)
+    source = engine.parquet(run.files, uniform=told.uniform)
     types = {
         name: sql_type
         for name, sql_type, *_ in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
     }
-    told = statistics(connection, run.files)
+    # Among numbers, a truth value of one file is made a number.
+    truths = {name: "BOOLEAN" for name, stored in told.stored.items() if "BOOLEAN" in stored}
+    wrong = misplaced_types(types | truths)
+    if wrong:
+        raise FormatError(
+            f"the columns of {run.label or 'the run'} are not those of a run: {wrong}"
+        )
     filled = told.filled & types.keys()
     # A cast could make nulls or round.
     right = frozenset(name for name in filled if types[name] == _TYPES.get(name))
@@ -95,11 +117,13 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         "kind": f"coalesce({value('kind')}, 'kernel')",
         "phase": value("phase"),
         "host": value("host"),
-        "rank": _rank(connection, run, value("rank")),
+        "rank": value("rank") if "rank" in told.full else _rank(connection, run, value("rank")),
         "device": value("device"),
         "step": value("step"),
         "launch": value("launch"),
-        "start_s": value("start_s"),
+        "start_s": value("start_s")
+        if "start_s" in told.sound
+        else f"CASE WHEN {_finite(value('start_s'))} THEN {value('start_s')} END",
         "blocks": " * ".join(f"CAST({value(f'grid_{axis}')} AS DOUBLE)" for axis in "xyz"),
         "shape": f"hash({', '.join(map(value, SHAPE))})" if has_shape else "0::UBIGINT",
         "invalid": _any(f"NOT {_possible(value(column))}" for column in sorted(live - sound)),
@@ -125,7 +149,28 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         zero=told.zero & sound,
         alike=(alike := told.alike(sorted(sound & {*WORK, *BYTES}))),
         alike_nulls={first: told.nulls[first] for first in alike.values()},
+        limits={name: told.limits[name] for name in sound if name in told.limits},
     )
+
+
+def misplaced_types(types: Mapping[str, str]) -> str:
+    """Columns of a run that hold what they cannot: text for numbers, and the like.
+
+    Args:
+        types: DuckDB's type by column; columns that a run does not know do not matter.
+
+    Returns:
+        Each with its type, or an empty text.
+    """
+    found = []
+    for name, sql_type in types.items():
+        wanted = _TYPES.get(name)
+        if wanted is None or sql_type == _NOTHING:
+            continue
+        allowed = _TEXTS if wanted == "VARCHAR" else _NUMBERS
+        if sql_type.endswith("]") or sql_type.split("(")[0] not in allowed:
+            found.append(f"{name} holds {sql_type[:40]} instead of {wanted}")
+    return ", ".join(found)
 
 
 _EMPTY = (
@@ -139,8 +184,13 @@ _EMPTY = (
 
 
 def _possible(value: str) -> str:
-    # NaN counts as greater than infinity in DuckDB, so that this leaves it out, too.
-    return f"({value} >= 0 AND {value} < 'infinity'::DOUBLE)"
+    return f"({value} >= 0 AND {_finite(value)})"
+
+
+def _finite(value: str) -> str:
+    # The engine would decide a comparison with infinity by the statistics of the file, in which
+    # other writers do not count NaN; this it computes.
+    return f"{value} - {value} = 0"
 
 
 def _any(conditions: Iterable[str]) -> str:

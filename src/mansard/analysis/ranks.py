@@ -5,12 +5,14 @@ compute time: the time of everything but collectives. All but the collectives co
 that the analysis has scanned already.
 """
 
+import math
 import statistics
 from typing import TYPE_CHECKING
 
 from mansard.analysis import collectives, robust
 from mansard.analysis.cube import Plan
 from mansard.analysis.ranks_stragglers import stragglers
+from mansard.analysis.timeline import exposed
 from mansard.model.analysis import quotient
 from mansard.model.fleet import Fleet, Imbalance, Node, RankTime, Straggler
 
@@ -44,7 +46,7 @@ def fleet(connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False)
     collectives.match(connection, plan.launches, plan.scan)
     called = collectives.collectives(connection)
     last = collectives.last_shares(connection) if called else {}
-    exposed, steps = _exposed(connection) if called and traced else ({}, None)
+    alone, steps = _exposed(connection) if called and traced else ({}, None)
     matched = any(collective.calls for collective in called)
     times = tuple(
         RankTime(
@@ -56,7 +58,7 @@ def fleet(connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False)
             collective_s=max(0.0, duration_s - compute_s),
             ratio=quotient(compute_s, among.median),
             score=robust.score(compute_s, among),
-            exposed_s=exposed.get(rank),
+            exposed_s=alone.get(rank),
             last_share=last.get(rank, 0.0) if matched else None,
         )
         for rank, launches, duration_s, compute_s in rows
@@ -76,9 +78,9 @@ def fleet(connection: "DuckDBPyConnection", plan: Plan, *, traced: bool = False)
         nodes=_nodes(times, found),
         phases=_imbalance(connection),
         collectives=called,
-        exposed_s=sum(exposed.values()) if exposed else None,
+        exposed_s=math.fsum(alone.values()) if alone else None,
         unjudged=unjudged,
-        gaps=tuple(_gaps(plan, hosts=hosts, called=called, exposed=exposed, steps=steps)),
+        gaps=tuple(_gaps(plan, hosts=hosts, called=called, exposed=alone, steps=steps)),
     )
 
 
@@ -95,12 +97,7 @@ def _hosts(connection: "DuckDBPyConnection", plan: Plan) -> dict[int, str]:
 
 def _exposed(connection: "DuckDBPyConnection") -> tuple[dict[int, float], int | None]:
     """Time by rank in which nothing but collectives ran; of how many steps if not of all."""
-    found = dict(
-        connection.execute(
-            "SELECT rank, greatest(0, sum(busy_s - computing_s)) FROM passed "
-            "WHERE rank IS NOT NULL GROUP BY rank"
-        ).fetchall()
-    )
+    found = {rank: time_s for rank, time_s in exposed(connection).items() if rank is not None}
     seen, every = connection.execute(
         "SELECT (SELECT count(DISTINCT coalesce(step, -1)) FROM passed), "
         "(SELECT count(*) FROM step_size)"

@@ -46,9 +46,14 @@ def score(value: float, among: Spread) -> float | None:
     return (value - among.median) / sigma
 
 
-def limit(count: int) -> float:
-    """The score beyond which one of ``count`` values is an outlier."""
-    usual = statistics.NormalDist().inv_cdf(1 - FALSE_ALARMS / count)
+def limit(count: int, *, series: int = 1) -> float:
+    """The score beyond which one of ``count`` values is an outlier.
+
+    Args:
+        count: values that are compared with each other.
+        series: how many sets of as many values are searched together.
+    """
+    usual = statistics.NormalDist().inv_cdf(1 - FALSE_ALARMS / (count * series))
     return usual * (1 + _WIDENING / count)
 
 

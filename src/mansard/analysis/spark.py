@@ -8,6 +8,7 @@ be able to open the paths, too. Nothing else imports pyspark or sqlglot.
 
 import contextlib
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -72,22 +73,39 @@ class SparkScan:
 
     def __init__(self, session: Any, run: Run) -> None:
         self._session = session
-        self._source = engine.parquet(run.files)
-        files = [str(file.absolute()) for file in run.files]
-        # Names of files come back as URIs; the queries know them as paths.
+        self._run = run
+        self._shown = False
+        self._sources = [engine.parquet(run.files, uniform=one) for one in (True, False)]
+
+    def _show(self) -> None:
+        """Let the session see the launches: only when they are asked for, as a file may be gone."""
+        # Hadoop's connector for s3:// is called s3a.
+        files = [re.sub("^s3://", "s3a://", str(file.absolute())) for file in self._run.files]
+        # Names of files come back as URIs; the queries know them as paths, or as they were given.
         path = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
-        found = session.read.option("mergeSchema", "true").parquet(*map(_escaped, files))
-        name = f"regexp_replace({path}, '^file:/+', '/') AS filename"
-        found.selectExpr("*", name).createOrReplaceTempView(_VIEW)
+        path = f"regexp_replace({path}, '^file:/+', '/')"
+        name = f"regexp_replace({path}, '^s3a://', 's3://') AS filename"
+        with _translated():
+            found = self._session.read.option("mergeSchema", "true").parquet(*map(_escaped, files))
+            found.selectExpr("*", name).createOrReplaceTempView(_VIEW)
+        self._shown = True
+
+    def on(self, run: Run) -> "SparkScan":
+        """Give the same session with the launches of another run in the place of these."""
+        return SparkScan(self._session, run)
 
     def __call__(
         self, connection: "DuckDBPyConnection", table: str, sql: str, *, uses: Sequence[str] = ()
     ) -> None:
         """Run the query on Spark and bring its result into the connection."""
+        if not self._shown:
+            self._show()
         for used in uses:
             _lend(self._session, connection, used)
+        for source in self._sources:
+            sql = sql.replace(source, _VIEW)
         with _translated():
-            rows = self._session.sql(in_spark(sql.replace(self._source, _VIEW))).toArrow()
+            rows = self._session.sql(in_spark(sql)).toArrow()
         connection.register("from_spark", rows)
         quoted = engine.identifier(table)
         connection.execute(f"CREATE OR REPLACE TEMP TABLE {quoted} AS SELECT * FROM from_spark")

@@ -14,9 +14,14 @@ from mansard import engine
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from mansard.model.run import Run
+
 
 class Scan(Protocol):
     """Runs a query over the launches of a run."""
+
+    def on(self, run: "Run") -> "Scan":
+        """Give the same engine for the launches of another run."""
 
     def __call__(
         self, connection: "DuckDBPyConnection", table: str, sql: str, *, uses: Sequence[str] = ()
@@ -31,9 +36,21 @@ class Scan(Protocol):
         """
 
 
-def embedded(
-    connection: "DuckDBPyConnection", table: str, sql: str, *, uses: Sequence[str] = ()
-) -> None:
-    """Run the query in DuckDB itself: see ``Scan``."""
-    del uses  # they are there already
-    connection.execute(f"CREATE OR REPLACE TEMP TABLE {engine.identifier(table)} AS {sql}")
+class _Embedded:
+    """Runs the queries in DuckDB itself: see ``Scan``."""
+
+    def on(self, run: "Run") -> "_Embedded":
+        """Return itself: a query names its files."""
+        del run
+        return self
+
+    def __call__(
+        self, connection: "DuckDBPyConnection", table: str, sql: str, *, uses: Sequence[str] = ()
+    ) -> None:
+        """Run the query where the table is wanted."""
+        del uses  # they are there already
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {engine.identifier(table)} AS {sql}")
+
+
+#: DuckDB, in this process.
+embedded = _Embedded()

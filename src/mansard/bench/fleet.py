@@ -4,6 +4,7 @@ import dataclasses
 import statistics
 from collections.abc import Sequence
 
+from mansard.analysis.robust import limit
 from mansard.bench.rows import name_of
 from mansard.errors import MachineError
 from mansard.model.machine import Ceiling, Machine
@@ -14,8 +15,6 @@ LEAST_FLEET = 4
 _TO_SIGMA = 1.4826
 #: Machines of one kind differ by this much anyway; less is never called a difference.
 _FLOOR = 0.005
-#: Below minus this many standard deviations a machine is slow on a ceiling.
-_SLOW_Z = 3.5
 
 Key = tuple[str, str, str, str]
 
@@ -92,7 +91,8 @@ def standings(machines: Sequence[Machine]) -> tuple[Standing, ...]:
             middle = statistics.median(v for v in line.values if v is not None)
             ratio = middle / value if line.unit == "s" else value / middle
             ratios.append(ratio)
-            if score < -_SLOW_Z:
+            known = sum(other is not None for other in line.values)
+            if score < -limit(known, series=len(lines)):
                 slow.append((f"{line.name} {line.instruction} {line.arm}".strip(), ratio, score))
         found.append(
             Standing(

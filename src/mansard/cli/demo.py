@@ -59,7 +59,7 @@ def demo(
         console.print(report_view(analysis, top=6))
         written += _write_all(analysis, run, folder, name)
         copy = folder / f"{name}.parquet"
-        copy.write_bytes(run.files[0].read_bytes())
+        copy.write_bytes(Path(str(run.files[0])).read_bytes())
         written.append(copy)
         write_report(analysis, folder / f"{name}.json")
         written.append(folder / f"{name}.json")

@@ -1,6 +1,8 @@
 """``mansard import``: recorded files to one run file."""
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +15,10 @@ from mansard.cli.options import Chip, Counters, HalfWeights, Sources
 def import_(
     sources: Sources,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Run file to write.", show_default=False)
+        Path,
+        typer.Option(
+            "--output", "-o", help="Run file to write; - is standard output.", show_default=False
+        ),
     ],
     counters: Counters = None,
     chip: Chip = None,
@@ -27,6 +32,7 @@ def import_(
 
     Exit code 3 means that a part of the input could not be read; what could be read is written.
     """
+    from mansard.cli.write import check_targets, write_whole
     from mansard.readers import ImportOptions, import_files
 
     options = ImportOptions(
@@ -35,14 +41,26 @@ def import_(
         keep=tuple(keep or ()),
         half_weights=half_weights.value if half_weights else None,
     )
-    run = import_files(list(sources), output, options=options)
+    check_targets([output], sources, ())
+    if str(output) == "-":
+        with tempfile.TemporaryDirectory(prefix="mansard-import-") as folder:
+            written = Path(folder) / "run.parquet"
+            run = import_files(list(sources), written, options=options)
+            with written.open("rb") as content:
+                write_whole(output, lambda stream: shutil.copyfileobj(content, stream))
+            launches = _launches(written)
+    else:
+        run = import_files(list(sources), output, options=options)
+        launches = _launches(output)
     origin = run.provenance[0]
     for notice in run.all_notices:
         sys.stderr.write(f"{notice.code}: {notice.message}\n")
     names = ", ".join(dict.fromkeys(device.name or "?" for device in origin.devices))
+    joined = f", joined {origin.join}" if origin.join else ""
     typer.echo(
-        f"{output}: {_launches(output)} launches, {names or 'GPU unknown'}, "
-        f"counter table {origin.counter_table}" + (f", joined {origin.join}" if origin.join else "")
+        f"{output}: {launches} launches, {names or 'GPU unknown'}, "
+        f"counter table {origin.counter_table}{joined}",
+        err=str(output) == "-",
     )
     if run.partial:
         raise typer.Exit(PARTIAL)

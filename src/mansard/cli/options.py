@@ -1,15 +1,14 @@
 """Options that several commands share, each defined once."""
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 Sources = Annotated[
-    list[Path],
+    list[str],  # a path would lose a slash of s3://
     typer.Argument(
-        help="Runs (Parquet), .ncu-rep, ncu CSV, or folders of them; - is standard input.",
+        help="Runs (Parquet, also at s3://...), .ncu-rep, ncu CSV, or folders; - is stdin.",
         show_default=False,
     ),
 ]

@@ -23,6 +23,14 @@ class By(StrEnum):
     RANK = "rank"
 
 
+class Figure(StrEnum):
+    """The pictures of a report."""
+
+    ROOFLINE = "roofline"
+    FLOORS = "floors"
+    TIME = "time"
+
+
 class TimeRule(StrEnum):
     """How the time of a kernel name is summed."""
 
@@ -57,9 +65,9 @@ def report(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    figure: Annotated[
-        str, typer.Option("--figure", help="Picture to draw: roofline, floors or time.")
-    ] = "roofline",
+    figure: Annotated[Figure, typer.Option("--figure", help="Picture to draw.")] = (
+        Figure.ROOFLINE
+    ),
     top: Annotated[int, typer.Option("--top", min=1, help="Rows of the table.")] = 20,
     names: Annotated[Names, typer.Option("--names", help="Group by full or short name.")] = (
         Names.FULL
@@ -84,9 +92,10 @@ def report(
     from mansard import readers
     from mansard.analysis import AnalysisOptions, analyze
     from mansard.analysis.spark import scan_with
-    from mansard.cli.write import write_report
+    from mansard.cli.write import FORMATS, check_targets, write_report
     from mansard.store.choose_machine import machine_for
 
+    check_targets(output or (), sources, FORMATS)
     options = readers.ImportOptions(
         counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
     )
@@ -100,10 +109,11 @@ def report(
             notices=told,
             scan=scan,
         )
+    run = analysis.run or run  # without what turned out to be damaged
     if json:
         write_report(analysis, Path("-"), suffix=".json")
     for target in output or ():
-        write_report(analysis, target, by=by.value, figure=figure, run=run)
+        write_report(analysis, target, by=by.value, figure=figure.value, run=run)
         if str(target) != "-":
             sys.stderr.write(f"wrote {target}\n")
     if not json and not output:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard import engine
+from mansard.collect.commit import commit_of
 from mansard.collect.launches import Trace, busy_ns
 from mansard.collect.ranks import Rank
 from mansard.collect.recording import Recording, StepRecording
@@ -87,7 +88,7 @@ def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
         cache_control="none",
         replay="application",
         notices=tuple(notices),
-        extra=_extra(recording, steps),
+        extra={**_extra(recording, steps), **job_facts(origin.rank)},
     )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -188,6 +189,15 @@ def _extra(recording: Recording, steps: Sequence[StepRecording]) -> dict[str, st
         module = sys.modules.get(framework)
         if module is not None:
             facts[framework] = str(getattr(module, "__version__", "?"))
+    return facts
+
+
+def job_facts(rank: Rank) -> dict[str, str]:
+    """What job this process is of: the commit of its program, and the number of its ranks."""
+    program = sys.argv[0] if sys.argv else ""
+    facts = commit_of(Path(program))
+    if rank.rank is not None:
+        facts |= {"rank": str(rank.rank), "world_size": str(rank.size)}
     return facts
 
 

@@ -2,12 +2,13 @@
 
 import dataclasses
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard import engine
 from mansard.analysis.launches import launches
+from mansard.analysis.whole_files import on_whole_files
 from mansard.errors import FormatError, InputError, MansardError
 from mansard.model.notice import Notice
 from mansard.model.run import Run
@@ -16,8 +17,8 @@ from mansard.store.run_file import open_run
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Key of the commit in ``Provenance.extra``.
-COMMIT = "commit"
+#: Keys in ``Provenance.extra``: the commit, and whether files were changed since.
+COMMIT, DIRTY = "commit", "commit_dirty"
 
 _SUFFIX = ".parquet"
 
@@ -30,6 +31,7 @@ class Night:
         label: name of its file or folder.
         created: when it was written, ISO 8601.
         commit: what was run, as far as the provenance says.
+        dirty: whether it was run with changes that are in no commit; None if unknown.
         gpus: names of its GPUs.
         steps: how many (rank, step) pairs the medians are of.
         total_s: time of all launches.
@@ -40,6 +42,7 @@ class Night:
     label: str
     created: str
     commit: str | None
+    dirty: bool | None
     gpus: tuple[str, ...]
     steps: int
     total_s: float
@@ -63,21 +66,18 @@ def read_nights(folder: Path) -> tuple[tuple[Night, ...], tuple[Notice, ...]]:
         raise InputError(f"{folder} is not a folder; give the folder that holds the runs")
     nights: list[Night] = []
     notices: list[Notice] = []
-    with engine.connect() as connection:
-        for path in _sources(folder):
-            try:
-                run = open_run(path)
-                with engine.translated(FormatError, f"the launches of {path} are damaged"):
-                    night = _night(connection, run)
-            except MansardError as error:
-                notices.append(Notice("unreadable-file", f"left out: {error}", partial=True))
-                continue
-            notices += run.notices
-            if night is None:
-                words = f"left out: {path} has no launch with a duration"
-                notices.append(Notice("time-not-collected", words))
-            else:
-                nights.append(night)
+    for path in _sources(folder):
+        try:
+            run, night = on_whole_files(open_run(path), lambda whole: (whole, _night(whole)))
+        except MansardError as error:
+            notices.append(Notice("unreadable-file", f"left out: {error}", partial=True))
+            continue
+        notices += run.notices
+        if night is None:
+            words = f"left out: {path} has no launch with a duration"
+            notices.append(Notice("time-not-collected", words))
+        else:
+            nights.append(night)
     if not nights:
         reason = f"; the first: {notices[0].message}" if notices else ""
         raise InputError(f"{folder} holds no run with times{reason}")
@@ -94,7 +94,14 @@ def _sources(folder: Path) -> Iterator[Path]:
             yield entry
 
 
-def _night(connection: "DuckDBPyConnection", run: Run) -> Night | None:
+def _night(run: Run) -> Night | None:
+    # A connection for each run: damage may break the one that meets it.
+    words = f"the launches of {run.label} are damaged"
+    with engine.connect() as connection, engine.translated(FormatError, words):
+        return _reduced(connection, run)
+
+
+def _reduced(connection: "DuckDBPyConnection", run: Run) -> Night | None:
     found = launches(connection, run)
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE part AS SELECT rank, step, phase, name, "
@@ -108,6 +115,7 @@ def _night(connection: "DuckDBPyConnection", run: Run) -> Night | None:
         label=run.label,
         created=min(origin.created for origin in run.provenance),
         commit=next((o.extra[COMMIT] for o in run.provenance if o.extra.get(COMMIT)), None),
+        dirty=_dirty([origin.extra[DIRTY] for origin in run.provenance if DIRTY in origin.extra]),
         gpus=tuple(
             dict.fromkeys(d.name or "" for origin in run.provenance for d in origin.devices)
         ),
@@ -116,6 +124,10 @@ def _night(connection: "DuckDBPyConnection", run: Run) -> Night | None:
         phases_s=_medians(connection, "phase"),
         kernels_s=_medians(connection, "name"),
     )
+
+
+def _dirty(stated: Sequence[str]) -> bool | None:
+    return "yes" in stated if stated else None
 
 
 def _medians(connection: "DuckDBPyConnection", key: str) -> dict[str, float]:

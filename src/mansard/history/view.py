@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mansard.analysis.names import short_name
 from mansard.charts.labels import count_text, printable
 from mansard.charts.plain import plain, text
+from mansard.history.runs import Night
 from mansard.history.trends import History, Trend
 from mansard.units import format_si
 
@@ -35,6 +36,7 @@ def history_dict(found: History) -> dict[str, Any]:
                 "label": text(night.label),
                 "created": text(night.created),
                 "commit": text(night.commit),
+                "commit_dirty": night.dirty,
                 "gpus": [text(name) for name in night.gpus],
                 "steps": night.steps,
                 "total_s": plain(night.total_s),
@@ -54,6 +56,7 @@ def history_dict(found: History) -> dict[str, Any]:
                         "ratio": plain(change.ratio),
                         "run": text(found.nights[change.at].label),
                         "commit": text(found.nights[change.at].commit),
+                        "commit_dirty": found.nights[change.at].dirty,
                         "commit_before": text(found.nights[change.at - 1].commit),
                     }
                     for change in trend.changes
@@ -146,9 +149,9 @@ class HistoryView:
             ratio = f" ({100 * (change.ratio - 1):+.1f} %)" if change.ratio is not None else ""
             commit = ""
             if night.commit:
-                commit = f", commit {printable(night.commit, 40)[:_COMMIT]}"
+                commit = f", commit {_commit(night)}"
                 if previous.commit:
-                    commit += f" (before: {printable(previous.commit, 40)[:_COMMIT]})"
+                    commit += f" (before: {_commit(previous)})"
             line = (
                 f"{_day(night.created)} {printable(_name(trend), 48)}: "
                 f"{format_si(change.before, 's')} to {format_si(change.after, 's')}{ratio}, "
@@ -159,6 +162,12 @@ class HistoryView:
             )
         if len(events) > 2 * self._top:
             yield f"and {len(events) - 2 * self._top} more (see --json)"
+
+
+def _commit(night: Night) -> str:
+    """Its first digits; ``+changes`` where what ran is in no commit."""
+    shown = printable(night.commit or "", 40)[:_COMMIT]
+    return f"{shown}+changes" if night.dirty else shown
 
 
 def _name(trend: Trend) -> str:

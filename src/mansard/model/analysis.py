@@ -7,6 +7,7 @@ from mansard.model.fleet import Fleet
 from mansard.model.machine import Machine
 from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
+from mansard.model.run import Run
 
 #: Version of the JSON report.
 #: 1: first.
@@ -163,6 +164,7 @@ class Analysis:
         options: settings of the analysis that change numbers (time rule, names, weights).
         timeline: how the steps passed; None where start times were not recorded.
         fleet: the ranks side by side; None where fewer than two have times.
+        run: what was analysed: the run that was given, without files that could not be read.
     """
 
     label: str
@@ -177,6 +179,7 @@ class Analysis:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     timeline: Timeline | None = None
     fleet: Fleet | None = None
+    run: Run | None = dataclasses.field(default=None, compare=False, repr=False)
 
 
 def quotient(numerator: float | None, denominator: float | None) -> float | None:

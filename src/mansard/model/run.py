@@ -1,8 +1,8 @@
 """A run: Parquet files of launches, one per rank, and where they come from."""
 
 import dataclasses
-from pathlib import Path
 
+from mansard.location import File
 from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
 
@@ -12,7 +12,7 @@ class Run:
     """A recorded program.
 
     Attributes:
-        files: Parquet files with the columns of ``model.columns.RUN_COLUMNS``.
+        files: Parquet files with the columns of ``model.columns.RUN_COLUMNS``, local or at a URL.
         provenance: origin of each file, in the same order.
         notices: what was found while opening (unreadable files of a folder, ...), beside the
             notices that each file's provenance carries.
@@ -20,7 +20,7 @@ class Run:
         owner: keeps the temporary folder of an imported run alive; not part of its value.
     """
 
-    files: tuple[Path, ...]
+    files: tuple[File, ...]
     provenance: tuple[Provenance, ...]
     notices: tuple[Notice, ...] = ()
     label: str = ""

@@ -6,7 +6,8 @@ Any tool of the Parquet ecosystem can read them. What the columns mean stands in
 
 import datetime as dt
 import re
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import msgspec
 
 from mansard import engine
 from mansard.errors import FormatError, InputError, MansardError, OutputError
+from mansard.location import File, RemoteFile, listed, local_path
 from mansard.model.columns import COUNTER_PREFIX, RUN_COLUMNS
 from mansard.model.notice import Notice
 from mansard.model.provenance import RUN_FORMAT, Provenance
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
 METADATA_KEY = "mansard"
 
 _MAGIC = b"PAR1"
+_SUFFIX = ".parquet"
 _FORMAT_NAME, _FORMAT_VERSION = RUN_FORMAT.split("/")
 _RANK_FILE = re.compile(r"rank(\d{1,9})\.parquet")
 _MOST_RANKS = 1_000_000
+#: Python refuses to read numbers of thousands of digits.
+_VERSION_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
 _DIGITS = re.compile(r"(\d+)")
 
 
@@ -96,7 +101,7 @@ def _written_columns(found: Iterable[str]) -> list[str]:
     return listed
 
 
-def read_provenance(path: Path) -> Provenance:
+def read_provenance(path: File) -> Provenance:
     """The origin of a run file.
 
     Raises:
@@ -105,65 +110,88 @@ def read_provenance(path: Path) -> Provenance:
             written by a newer version.
     """
     with engine.connect(threads=1) as connection:
+        engine.reach(connection, [path])
         return _read(connection, path)
 
 
-def open_run(path: Path) -> Run:
+def open_run(path: Path | str) -> Run:
     """Open a run: one Parquet file, or a folder of them with one file a rank.
 
     In a folder the files come in the order of their names, numbers as numbers. A file that
     cannot be read is left out and named in a notice.
 
+    Args:
+        path: of the file or the folder, or its URL (``s3://bucket/run/``).
+
     Raises:
         InputError: there is nothing at ``path``.
         FormatError: no file at ``path`` is a run.
+        UsageError: a package that reads such a URL is missing.
     """
-    path = Path(path)
-    if not path.is_dir():
-        return Run(files=(path,), provenance=(read_provenance(path),), label=path.name)
-    files = sorted(path.glob("*.parquet"), key=lambda file: _natural(file.name))
+    local = local_path(str(path))
+    files: list[File]
+    if local is None:
+        found, is_folder = listed(str(path), _SUFFIX)
+        files, label = list(found), str(path)
+    else:
+        is_folder, label = local.is_dir(), local.resolve().name if local.is_dir() else local.name
+        files = list(local.glob(f"*{_SUFFIX}")) if is_folder else [local]
+    if not is_folder:
+        return Run(files=(files[0],), provenance=(read_provenance(files[0]),), label=label)
     if not files:
         raise FormatError(f"{path} holds no Parquet file; give a run file or a folder of them")
-    readable: list[tuple[Path, Provenance]] = []
+    return _opened(sorted(files, key=lambda file: _natural(file.name)), str(path), label)
+
+
+def _opened(files: list[File], folder: str, label: str) -> Run:
+    """The run of the files of a folder, as far as they are runs."""
+    readable: list[tuple[File, Provenance]] = []
     notices: list[Notice] = []
     with engine.connect(threads=1) as connection:
+        engine.reach(connection, files)
         for file in files:
             try:
                 readable.append((file, _read(connection, file)))
             except MansardError as error:
                 notices.append(Notice("unreadable-file", f"left out: {error}", partial=True))
     if not readable:
-        raise FormatError(f"no file in {path} is a run; the first: {notices[0].message}")
-    notices += _missing_ranks(path, files)
+        raise FormatError(f"no file in {folder} is a run; the first: {notices[0].message}")
+    notices += _missing_ranks(folder, files, [origin for _, origin in readable])
     return Run(
         files=tuple(file for file, _ in readable),
         provenance=tuple(provenance for _, provenance in readable),
         notices=tuple(notices),
-        label=path.resolve().name,
+        label=label,
     )
 
 
-def _missing_ranks(folder: Path, files: list[Path]) -> list[Notice]:
+def _missing_ranks(
+    folder: str, files: Sequence[File], origins: Iterable[Provenance]
+) -> list[Notice]:
     """Tell of gaps in rank0.parquet, rank1.parquet, ..., as the collector names the files."""
     found = [_RANK_FILE.fullmatch(file.name) for file in files]
     ranks = {int(name[1]) for name in found if name}
     if None in found or len(ranks) < 2 or max(ranks) >= _MOST_RANKS:
         return []
-    missing = sorted(set(range(max(ranks))) - ranks)
+    stated = [origin.extra.get("world_size", "") for origin in origins]
+    sizes = [int(size) for size in stated if size.isdecimal() and len(size) < 8]
+    size = max([max(ranks) + 1, *(size for size in sizes if size <= _MOST_RANKS)])
+    missing = sorted(set(range(size)) - ranks)
     if not missing:
         return []
     named = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
     return [
         Notice(
             "rank-missing",
-            f"{folder} has no file of {len(missing)} of {max(ranks) + 1} ranks: {named}",
+            f"{folder} has no file of {len(missing)} of {size} ranks: {named}",
             partial=True,
         )
     ]
 
 
-def _read(connection: "DuckDBPyConnection", path: Path) -> Provenance:
-    _check_magic(path)
+def _read(connection: "DuckDBPyConnection", path: File) -> Provenance:
+    if not isinstance(path, RemoteFile):
+        _check_magic(path)
     with engine.translated(FormatError, f"{path} is a damaged Parquet file"):
         found = connection.execute(
             f"SELECT value FROM parquet_kv_metadata({engine.file_list([path])}) "
@@ -177,11 +205,11 @@ def _read(connection: "DuckDBPyConnection", path: Path) -> Provenance:
     return _decode(found[0][0], path)
 
 
-def _decode(metadata: bytes, path: Path) -> Provenance:
+def _decode(metadata: bytes, path: File) -> Provenance:
     try:
         stated = msgspec.json.decode(metadata, type=_FormatOnly).format
         name, _, version = stated.partition("/")
-        if name != _FORMAT_NAME or not version.isdecimal():
+        if name != _FORMAT_NAME or not _VERSION_NUMBER.fullmatch(version):
             raise FormatError(f"{path} says that its format is {stated[:60]!r}, not {RUN_FORMAT!r}")
         if int(version) > int(_FORMAT_VERSION):
             raise FormatError(
@@ -196,6 +224,8 @@ def _decode(metadata: bytes, path: Path) -> Provenance:
 def _check_magic(path: Path) -> None:
     """Tell the plain cases apart before the engine sees the file."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # opening a pipe would wait for its writer
+            raise InputError(f"{path} is not a regular file")
         with path.open("rb") as file:
             head = file.read(len(_MAGIC))
             size = file.seek(0, 2)

@@ -5,6 +5,7 @@ import pytest
 from mansard import readers
 from mansard.analysis import analyze
 from mansard.errors import FormatError
+from mansard.model.provenance import Provenance
 
 
 @pytest.fixture
@@ -34,6 +35,24 @@ def test_a_missing_rank_is_named(job):
     assert [n.code for n in run.notices] == ["rank-missing"]
     assert run.notices[0].message.endswith("no file of 1 of 12 ranks: 5")
     assert len(found.fleet.ranks) == 11
+
+
+def test_ranks_that_are_missing_at_the_end_are_named_where_the_job_said_how_many_it_had(
+    job, write_rows
+):
+    rows = [{"rank": 0, "launch": 0, "name": "gemm", "duration_s": 1e-3}]
+    write_rows(rows, job / "rank0.parquet", Provenance(extra={"world_size": "15"}))
+    run = readers.open(job)
+    assert [n.code for n in run.notices] == ["rank-missing"]
+    assert run.notices[0].message.endswith("no file of 3 of 15 ranks: 12, 13, 14")
+
+
+@pytest.mark.parametrize("size", ["", "2", "-3", "many", "9" * 40])
+def test_a_number_of_ranks_that_cannot_be_or_is_less_says_nothing(job, write_rows, size):
+    rows = [{"rank": 0, "launch": 0, "name": "gemm", "duration_s": 1e-3}]
+    write_rows(rows, job / "rank0.parquet", Provenance(extra={"world_size": size}))
+    codes = [n.code for n in readers.open(job).notices]
+    assert codes == []
 
 
 def test_a_file_cut_short_is_named_and_left_out(job):

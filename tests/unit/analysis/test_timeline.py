@@ -1,5 +1,7 @@
 """When the GPU was busy, idle, or only communicating, from start times."""
 
+import pytest
+
 from mansard.analysis import analyze
 
 LAUNCH = {"name": "k", "step": 0, "rank": 0, "device": 0}
@@ -50,6 +52,24 @@ def test_only_the_part_of_a_collective_that_nothing_covers_is_exposed(make_run):
     found = analyze(make_run(launch(0, 3), launch(1, 4, name=nccl, stream=2))).timeline
     assert found.busy_s == 5.0
     assert found.collective_only_s == 2.0
+
+
+def test_the_timeline_and_the_ranks_give_one_number_for_exposed_communication(make_run):
+    """Rank 0 alone for 2 s and 1 s, rank 1 for 0.5 s; a step whose sums round below zero."""
+    nccl = {"name": "ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "stream": 2}
+    rows = []
+    for rank, begins in ((0, (3.0, 4.0)), (1, (4.5, 9.0))):
+        for step, begin in enumerate(begins):
+            where = {"rank": rank, "step": step}
+            rows.append(launch(0.0, begin, **where))
+            rows.append(launch(1.0, 4.0, **where, **nccl))
+        # 0.1 * 3 + 0.1 is not 0.4 in binary
+        rows += [launch(n * 0.1, 0.1, rank=rank, step=2) for n in range(10)]
+        rows.append(launch(0.0, 0.9, rank=rank, step=2, **nccl))
+    found = analyze(make_run(*rows))
+    assert found.timeline.collective_only_s == found.fleet.exposed_s
+    assert found.fleet.exposed_s == pytest.approx(3.5)
+    assert [rank.exposed_s for rank in found.fleet.ranks] == pytest.approx([3.0, 0.5])
 
 
 def test_rounding_of_nanoseconds_makes_no_gaps(make_run):

@@ -1,5 +1,6 @@
 """Machines side by side."""
 
+import numpy as np
 import pytest
 
 from mansard.bench.fleet import compare, standings
@@ -75,3 +76,42 @@ def test_a_refused_ceiling_is_no_value():
     )
     one = Machine(name="a", basis="measured", ceilings=(refused,))
     assert compare([one, one])[0].values == (None, None)
+
+
+def made(seed, machines, *, ceilings=30, noise=0.01, slow=None):
+    """A fleet of cards that differ by some noise, and a slow one: (place, ceiling, ratio)."""
+    values = np.exp(np.random.default_rng([seed, machines]).normal(0, noise, (machines, ceilings)))
+    if slow is not None:
+        place, ceiling, ratio = slow
+        values[place, ceiling] *= ratio
+    return [
+        Machine(
+            name=f"gpu{place}",
+            basis="measured",
+            ceilings=tuple(
+                Ceiling(kind="compute", value=float(v), unit="flop/s", path=f"path {number}")
+                for number, v in enumerate(row)
+            ),
+        )
+        for place, row in enumerate(values)
+    ]
+
+
+@pytest.mark.parametrize("machines", [4, 8, 64])
+def test_no_machine_of_a_hundred_clean_fleets_of_thirty_ceilings_is_called_slow(machines):
+    found = [
+        (seed, standing.name)
+        for seed in range(100)
+        for standing in standings(made(seed, machines))
+        if standing.slow
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(("machines", "ratio"), [(8, 0.6), (16, 0.7), (64, 0.88)])
+def test_a_slow_card_is_found_on_its_ceiling_and_no_other(machines, ratio):
+    for seed in range(30):
+        place, ceiling = seed % machines, seed % 30
+        fleet = standings(made(seed, machines, slow=(place, ceiling, ratio)))
+        slow = {(one.name, name) for one in fleet for name, _, _ in one.slow}
+        assert slow == {(f"gpu{place}", f"path {ceiling}")}, seed

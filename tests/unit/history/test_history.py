@@ -133,6 +133,19 @@ def test_a_damaged_run_is_named_and_the_rest_is_reported(night, capsys):
     assert "unreadable-file" in capsys.readouterr().out
 
 
+def test_of_a_run_of_ranks_only_the_rank_that_is_damaged_inside_is_left_out(night):
+    job = night.folder / "job"
+    job.mkdir()
+    for rank in range(3):
+        night(0, _times(1e-3)).rename(job / f"rank{rank}.parquet")
+    content = (job / "rank1.parquet").read_bytes()
+    (job / "rank1.parquet").write_bytes(b"PAR1" + b"\xff" * 200 + content[204:])
+    found = history(night.folder)
+    assert [n.label for n in found.nights] == ["job"]
+    assert found.partial
+    assert "rank1.parquet" in found.notices[0].message
+
+
 def test_few_runs_are_shown_and_not_judged(night):
     for number in range(4):
         night(number, _times(1e-3 * (1 + number)))
