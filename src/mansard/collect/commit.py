@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 #: Key of the commit in ``Provenance.extra``, and of whether tracked files differ from it.
@@ -14,6 +15,8 @@ _LIMIT_S = 5.0
 #: Of a file of git no more than this is read; packed references of large projects are long.
 _MOST_BYTES = 16 << 20
 _MOST_LINKS = 5
+#: Words of a command that may be its program, launchers and their options before it included.
+_MOST_WORDS = 20
 _ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REFERENCE = re.compile(r"refs/[^\s~^:?*\[\\]{1,1000}")
 
@@ -34,6 +37,24 @@ def commit_of(program: Path) -> dict[str, str]:
         return _from_git(folder) or _from_files(folder)
     except (OSError, ValueError, RuntimeError):  # a loop of links, a name that is none
         return {}
+
+
+def commit_of_command(command: Sequence[str]) -> dict[str, str]:
+    """The commit of the first file of a command that lies in a repository.
+
+    Args:
+        command: e.g. ``("python", "train.py")`` or ``("mpirun", "-n", "4", "./solver")``; an
+            interpreter or launcher of the system lies in none.
+    """
+    for word in command[:_MOST_WORDS]:
+        path = Path(word)
+        try:
+            found = commit_of(path) if path.is_file() else {}
+        except (OSError, ValueError):  # a word that no file can be called
+            continue
+        if found:
+            return found
+    return {}
 
 
 def _folder(program: Path) -> Path:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mansard.collect import commit as module
-from mansard.collect.commit import commit_of
+from mansard.collect.commit import commit_of, commit_of_command
 from mansard.collect.ranks import Rank
 from mansard.collect.record import job_facts
 
@@ -124,3 +124,10 @@ def test_the_job_is_noted_with_commit_and_number_of_ranks(project, monkeypatch):
         "world_size": "8",
     }
     assert "world_size" not in job_facts(Rank(None, 1, "host", 1))
+
+
+def test_a_command_is_of_the_repository_of_its_program_not_of_its_launcher(project):
+    head = git(project, "rev-parse", "HEAD")
+    script = str(project / "src" / "train.py")
+    assert commit_of_command(["mpirun", "-n", "4", "/usr/bin/env", script])["commit"] == head
+    assert commit_of_command(["solver", "no such file", "\0", "x" * 5000]) == {}

@@ -118,6 +118,7 @@ def collect_with_ncu(
         expected = _expected(launches, options) if launches else options.selection.launch_count
         ended, log = _run_ncu(line, job.log, expected, watch)
         counted = Counted(
+            command=program,
             report=job.report,
             ended=ended,
             log=log,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from mansard.collect.commit import commit_of_command
 from mansard.collect.ncu.coverage import coverage_notices, measure_coverage
 from mansard.collect.ncu.failures import log_notices
 from mansard.collect.ncu.join import JoinContext, join, needed_counters
@@ -45,6 +46,7 @@ class Counted:
     """A run under ncu that has ended, and the traced run before it.
 
     Attributes:
+        command: the program and its arguments.
         report: what ncu wrote.
         ended: how it ended.
         log: what it said.
@@ -53,6 +55,7 @@ class Counted:
         lost_counters: counters that this ncu does not know.
     """
 
+    command: Sequence[str]
     report: Path
     ended: Ended
     log: Log
@@ -76,7 +79,9 @@ def write_counted(counted: Counted, options: NcuOptions, *, path: Path, rank: Ra
             f"rank = {'NULL' if rank.rank is None else rank.rank}"
         )
         said = [*log_notices(counted.log), *_own_notices(counted, options, rank)]
-        extra = _facts(counted, options)
+        extra = _facts(counted, options) | commit_of_command(counted.command)
+        if rank.rank is not None:
+            extra |= {"rank": str(rank.rank), "world_size": str(rank.size)}
         if counted.launches:
             applied = _applied(capture, options)
             names = needed_counters(capture, applied, (*options.keep, vocabulary().shared_bytes))
