@@ -9,8 +9,12 @@ BIN := $(VENV)/bin
 demo: $(VENV)/.installed
 	$(BIN)/mansard demo
 
-# The tests that need no GPU.
+# The tests that need no GPU, in two minutes on two cores.
 test: $(VENV)/.installed-test
+	$(BIN)/pytest -q -n auto -m 'not slow'
+
+# These and the slow ones: browsers, hostile input, simulated fleets, every kernel for every chip.
+all-tests: $(VENV)/.installed-test
 	$(BIN)/pytest -q -n auto
 
 lint: $(VENV)/.installed-test

@@ -9,6 +9,8 @@ from mansard.charts.change_text import change_text, marked, moved_text, noise_te
 from mansard.charts.compare_files import comparison_dict
 from mansard.charts.labels import printable
 
+pytestmark = pytest.mark.slow
+
 LINES = """[...document.querySelectorAll('section.rows tbody tr[data-place]')].map(
   (row) => [...row.cells].map((cell) => cell.textContent))"""
 

@@ -22,6 +22,8 @@ from mansard.charts.labels import (
 from mansard.charts.rows import share
 from mansard.units import format_share, format_si
 
+pytestmark = pytest.mark.slow
+
 CANVAS = "#roofline canvas + canvas"
 
 #: Pixel of a kernel's first marker, in the window.

@@ -18,6 +18,8 @@ from mansard.errors import FormatError, InputError, MachineError, MansardError
 from mansard.readers import ImportOptions
 from mansard.store import load_machine
 
+pytestmark = pytest.mark.slow
+
 HEAD = (
     '"ID","Process ID","Kernel Name","Block Size","Grid Size","CC","{}"\n"","","","","","","{}"\n'
 )

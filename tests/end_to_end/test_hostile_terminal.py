@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 DATA = Path(__file__).parents[1] / "data"
 CSV = DATA / "ncu_csv" / "raw-base-units.csv"
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "PYTHONWARNINGS": "error"}

@@ -20,6 +20,8 @@ from mansard.errors import FormatError, InputError
 from mansard.model.provenance import Provenance
 from mansard.store import write_run
 
+pytestmark = pytest.mark.slow
+
 RANKS, LAUNCHES = 6, 400
 LAUNCHED = (
     "SELECT {rank} AS rank, i AS launch, 'gemm' || (i % 7) AS name, 'forward' AS phase, "

@@ -14,6 +14,8 @@ from mansard.model.provenance import Provenance
 from mansard.model.run import Run
 from mansard.store import write_run
 
+pytestmark = pytest.mark.slow
+
 KERNELS = 12
 LAUNCH_NOISE, RANK_NOISE = 0.05, 0.004
 

@@ -13,6 +13,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs PyTorch (any build)")
 
 import mansard  # noqa: E402
+from mansard.collect import torch_names  # noqa: E402
 from mansard.collect.launches import Launch, Trace  # noqa: E402
 from mansard.collect.marks import MarkRecorder, listening, phase  # noqa: E402
 from mansard.collect.torch_hooks import TorchHooks  # noqa: E402
@@ -176,6 +177,12 @@ class Named:
         return [module for name, module in self.found if name == operator]
 
 
+@pytest.fixture
+def nothing_compiled(monkeypatch):
+    """Another test of this process may have compiled something, and PyTorch counts it for good."""
+    monkeypatch.setattr(torch_names, "_compiles", lambda: False)
+
+
 def convolutions():
     return torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3),
@@ -185,7 +192,7 @@ def convolutions():
     )
 
 
-def test_operators_and_modules_of_forward_and_backward():
+def test_operators_and_modules_of_forward_and_backward(nothing_compiled):
     net, x = convolutions(), torch.randn(2, 3, 8, 8)
     named = Named(lambda: net(x).mean().backward())
     assert named.module_of("aten::convolution") == ["0", "1.2"]
@@ -199,7 +206,7 @@ def test_operators_and_modules_of_forward_and_backward():
     assert named.module_of("aten::mean") == [None]
 
 
-def test_the_optimizer_has_operators_and_no_module():
+def test_the_optimizer_has_operators_and_no_module(nothing_compiled):
     net, x = convolutions(), torch.randn(2, 3, 8, 8)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=True)
     net(x).mean().backward()
@@ -207,7 +214,7 @@ def test_the_optimizer_has_operators_and_no_module():
     assert set(named.module_of("aten::_foreach_add_")) == {None}
 
 
-def test_a_launch_between_operators_has_the_module_alone():
+def test_a_launch_between_operators_has_the_module_alone(nothing_compiled):
     stamps = []
 
     class Stamping(torch.nn.Module):
@@ -221,7 +228,7 @@ def test_a_launch_between_operators_has_the_module_alone():
     assert named.namer.name(kernels_at(stamps[0], None)) == ((None, "1"), (None, None))
 
 
-def test_what_is_computed_again_in_backward_is_not_ascribed_by_number():
+def test_what_is_computed_again_in_backward_is_not_ascribed_by_number(nothing_compiled):
     inner = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
     calls = [OperatorCall("aten::mm", 10, 20, node=1)]
     modules = [ModuleCall("a", 0, 5, 0, 3, thread=1), ModuleCall("a", 6, 8, 0, 3, thread=2)]
@@ -233,7 +240,7 @@ def test_what_is_computed_again_in_backward_is_not_ascribed_by_number():
     assert named.module_of("aten::addmm") == ["0", "0"]
 
 
-def test_being_watched_changes_neither_results_nor_gradients():
+def test_being_watched_changes_neither_results_nor_gradients(nothing_compiled):
     torch.manual_seed(1)
     net, x = convolutions(), torch.randn(2, 3, 8, 8)
     net(x).mean().backward()
@@ -243,7 +250,16 @@ def test_being_watched_changes_neither_results_nor_gradients():
     assert all(torch.equal(a, b.grad) for a, b in zip(alone, net.parameters(), strict=True))
 
 
-def test_an_error_in_the_watched_step_is_the_programs_own():
+def test_a_program_that_compiles_is_left_alone(monkeypatch):
+    import torch._dynamo.utils
+
+    monkeypatch.setitem(torch._dynamo.utils.counters, "frames", {"total": 1})
+    named = Named(lambda: convolutions()(torch.randn(1, 3, 8, 8)))
+    assert named.found == ()
+    assert "torch.compile" in named.namer.obstacle
+
+
+def test_an_error_in_the_watched_step_is_the_programs_own(nothing_compiled):
     net = convolutions()
     with pytest.raises(RuntimeError, match="channels"):
         Named(lambda: net(torch.randn(1, 1, 8, 8)))

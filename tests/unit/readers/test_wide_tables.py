@@ -20,6 +20,8 @@ if str(WRITER) not in sys.path:
 
 import report_writer  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TIME, DRAM = "gpu__time_duration.sum", "dram__bytes.sum"
 LAUNCH = ("ID", "Process ID", "Kernel Name", "Block Size", "Grid Size", "CC")
 

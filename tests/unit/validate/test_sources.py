@@ -18,6 +18,8 @@ from mansard.validate.catalogue import all_cases
 from mansard.validate.inspection import inspected
 from mansard.validate.machine_code import FLOP_OF, chain_work
 
+pytestmark = pytest.mark.slow
+
 CHIPS = {"7.5": "TU102", "8.0": "GA100", "9.0": "GH100", "10.0": "GB100", "12.0": "GB202"}
 
 

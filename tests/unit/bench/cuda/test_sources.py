@@ -19,6 +19,8 @@ from mansard.bench.variants import variants
 from mansard.errors import DeviceError
 from mansard.model.device import DeviceFacts
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(compiler.__file__).parent / "kernels"
 ARCHITECTURES = ["7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0"]
 
