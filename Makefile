@@ -13,7 +13,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/pytest -q -n auto -m 'not slow'
 
-# These and the slow ones: browsers, hostile input, simulated fleets, every kernel for every chip.
+# These and the slow ones: browsers, hostile input, pictures, fleets, every kernel for every chip.
 all-tests: $(VENV)/.installed-test
 	$(BIN)/pytest -q -n auto
 

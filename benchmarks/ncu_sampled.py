@@ -322,7 +322,11 @@ def stage_kinds(place):
     common = ("ncu", "--clock-control", "none", "--metrics", counters, "--force-overwrite")
     for name, extra in ways.items():
         report = place.kept / f"kind-{name}"
-        ended = execute([*common, *extra, "--export", str(report), str(binary)], timeout=60)
+        try:
+            ended = execute([*common, *extra, "--export", str(report), str(binary)], timeout=30)
+        except subprocess.TimeoutExpired as error:
+            found[name] = {"error": "stopped after 30 s", "out": short(error.stdout or "", 400)}
+            continue
         page = execute(["ncu", "--import", f"{report}.ncu-rep", "--csv", "--page", "raw"])
         (place.kept / f"kind-{name}.csv").write_bytes(page.stdout)
         found[name] = {
@@ -330,6 +334,8 @@ def stage_kinds(place):
             "out": short(ended.stdout, 400),
             "csv": short(page.stdout, 1500),
         }
+        # What was reached is kept when the time of the stage is up.
+        (place.folder / "kinds.json").write_text(json.dumps(found))
     found["work"] = {"range": RANGE_ADDS, "graph": GRAPH_ADDS}
     return found
 
@@ -479,7 +485,7 @@ def stage_costs(place):
 STAGES = (
     ("setup", 90),
     ("filters", 90),
-    ("kinds", 60),
+    ("kinds", 120),
     ("sample_1", 150),
     ("known", 90),
     ("full", 330),
@@ -526,6 +532,11 @@ def in_child(name, folder, limit_s):
         partial = output if output.exists() else Path(folder) / f"{name}.json"
         kept = json.loads(partial.read_text()) if partial.exists() else {}
         return {"error": f"stopped after {limit_s:.0f} s", "stderr": short(err, 600), **kept}
+    except BaseException:
+        # It has a session of its own: without this it would go on and hold the counters.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        raise
     if output.exists():
         return json.loads(output.read_text())
     return {"error": f"ended with code {child.returncode}", "stderr": short(err, 1000)}
@@ -565,25 +576,27 @@ def main():
     begin = time.perf_counter()
     found = {}
     with tempfile.TemporaryDirectory(prefix="mansard ncu ") as folder:
-        for name, limit_s in STAGES:
-            if arguments.only and name not in arguments.only and name != "setup":
-                continue
-            left = arguments.budget - (time.perf_counter() - begin)
-            if left < 20:
-                found[name] = {"error": "not reached: the time was up"}
-                continue
-            start = time.perf_counter()
-            found[name] = in_child(name, folder, min(limit_s, left))
-            spent = time.perf_counter() - start
-            error = found[name].get("error", "")
-            print(
-                f"{name:10} {spent:7.1f} s  {error.splitlines()[-1] if error else 'done'}",
-                flush=True,
-            )
-            found["ratios to full"] = compared(found)
-            arguments.output.write_text(json.dumps(found, indent=1, default=str))
-        if arguments.keep and (kept := Path(folder, "kept")).exists():
-            shutil.make_archive(str(arguments.keep.with_suffix("")), "xztar", kept)
+        try:
+            for name, limit_s in STAGES:
+                if arguments.only and name not in arguments.only and name != "setup":
+                    continue
+                left = arguments.budget - (time.perf_counter() - begin)
+                if left < 20:
+                    found[name] = {"error": "not reached: the time was up"}
+                    continue
+                start = time.perf_counter()
+                found[name] = in_child(name, folder, min(limit_s, left))
+                spent = time.perf_counter() - start
+                error = found[name].get("error", "")
+                print(
+                    f"{name:10} {spent:7.1f} s  {error.splitlines()[-1] if error else 'done'}",
+                    flush=True,
+                )
+                found["ratios to full"] = compared(found)
+                arguments.output.write_text(json.dumps(found, indent=1, default=str))
+        finally:  # also when Ctrl-C ends it
+            if arguments.keep and (kept := Path(folder, "kept")).exists():
+                shutil.make_archive(str(arguments.keep.with_suffix("")), "xztar", kept)
     walls = {
         n: found.get(n, {}).get("wall_s")
         for n in ("plain", "sample_1", "sample_2", "full", "inside")

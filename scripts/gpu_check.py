@@ -47,6 +47,8 @@ def stages(folder: Path) -> tuple[Stage, ...]:
     def out(name: str) -> str:
         return str(folder / name)
 
+    study = (*mansard, "study", "deepcam", "--quick", "--no-report", "-o", out("study"))
+
     return (
         Stage("doctor", (*mansard, "doctor"), 30, "what is installed and permitted"),
         Stage(
@@ -70,24 +72,22 @@ def stages(folder: Path) -> tuple[Stage, ...]:
         ),
         Stage(
             "study",
-            (
-                *mansard,
-                "study",
-                "deepcam",
-                "--quick",
-                "--no-report",
-                "--budget",
-                "280",
-                "-o",
-                out("study"),
-            ),
+            (*study, "--only", "resnet50_torch", "--budget", "280"),
             330,
-            "the study's most important cells",
+            "the study's most important cells, PyTorch",
+        ),
+        # XLA tries every algorithm of every convolution before the first step: nobody knows how
+        # long, and the cell goes on in the same folder.
+        Stage(
+            "study xla",
+            (*study, "--only", "keras-jax", "--time-limit", "400", "--budget", "400"),
+            430,
+            "the same step in Keras on JAX",
         ),
         Stage(
             "workloads",
             (*pytest, str(ROOT / "tests/unit/workloads/test_torch_gpu.py")),
-            120,
+            240,
             "the study's networks in every precision",
         ),
         Stage("bench tests", (*pytest, str(ROOT / "tests/gpu/test_bench.py")), 150, "ceilings"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "paper_figures.py"
 LAMB = ROOT / "tests" / "data" / "paper" / "pytorch-O1-fusedlamb-optimizer"

@@ -21,6 +21,8 @@ import pytest
 
 from mansard.demo import shipped_run
 
+pytestmark = pytest.mark.slow
+
 RUNS = ("h200-deeplabv3-step", "v100-deepcam-forward")
 
 #: Columns of the terminal's table, and what they are in the JSON.

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -50,11 +51,19 @@ dist.destroy_process_group()
 """
 
 
+def free_port():
+    """A port of this machine; a job that ended a moment ago may still hold the usual one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return str(probe.getsockname()[1])
+
+
 def train(folder, *, steps=60, timeout=150, **environment):
     """Profile the training on two ranks; returns the finished process and its seconds."""
     script = folder / "train.py"
     script.write_text(TRAINING, encoding="utf-8")
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--master-addr", "127.0.0.1", "--master-port", free_port()]
     command += ["--no-python", sys.executable, "-m", "mansard", "profile"]
     command += ["-o", str(folder / "run.parquet"), str(script), str(steps)]
     start = time.monotonic()

@@ -146,8 +146,11 @@ def _with_chip_limits(machine: "Machine", device: str | None) -> "Machine":
     try:
         return beside_ceilings(machine, chip_limits(device or "cuda:0"))
     except MansardError as error:
-        said = {"counter_limits": f"not read: {error}"}
-        return msgspec.structs.replace(machine, provenance={**machine.provenance, **said})
+        why = str(error)
+    except KeyboardInterrupt:  # the ceilings are measured by now, and must not be lost
+        why = "interrupted"
+    said = {"counter_limits": f"not read: {why}"}
+    return msgspec.structs.replace(machine, provenance={**machine.provenance, **said})
 
 
 def _write_stdout(machine: "Machine") -> None:

@@ -148,8 +148,8 @@ class Profile:
             self._release()
         if self.run is None:
             self._write(finished=course is None)
-        if course is not None and self._options.last:
-            self._instruments.detach()
+        if course is not None:
+            self._leave()
 
     def _advance(self) -> None:
         """Resume the collection; an error of ours ends it and never reaches the program."""
@@ -171,7 +171,15 @@ class Profile:
         self._scope.close()
         self._release()
         self._write(finished=True)
-        if self._options.last:
+        self._leave()
+
+    def _leave(self) -> None:
+        """Take CUPTI out of the process, where nobody needs it any more.
+
+        Not in a job of several ranks: NCCL's watchdog makes CUDA calls from a thread of its own,
+        and one that is inside CUPTI while it goes would end the program.
+        """
+        if self._options.last and self._rank.size == 1:
             self._instruments.detach()
 
     def _release(self) -> None:

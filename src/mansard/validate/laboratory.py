@@ -32,6 +32,8 @@ _SCALARS = {"int32": np.int32, "uint32": np.uint32, "uint64": np.uint64, "addres
 #: A case without launches of its own to go before runs so often before it is counted.
 _SETTLING = 2
 _LIMIT_ITERATIONS = 4096
+#: Launches before the limits are read, about a tenth of a second.
+_LIMIT_WARMUP = 12
 #: The survey of every collection; it says nothing of a case.
 _USUAL_NOTICES = frozenset({"counted-zero"})
 
@@ -101,6 +103,9 @@ class Laboratory:
             counting = stack.enter_context(
                 contextlib.closing(instruments.count_ranges(counters, {self._device: 1}))
             )
+            # A GPU without work lets its clocks fall, and configuring counters takes a while.
+            for _ in range(_LIMIT_WARMUP):
+                start()
             last = False
             while not last:
                 counting.start()
@@ -230,7 +235,12 @@ class Laboratory:
         stack.callback(gpu.free, operands, out)
         gpu.zero(operands)
         last = (np.uint32((1 << 12) - 1), np.int32(_LIMIT_ITERATIONS))
-        return lambda: gpu.start(variant, operands, operands, operands, out, *last)
+
+        def start() -> None:
+            gpu.start(variant, operands, operands, operands, out, *last)
+
+        start()  # compiles and loads the kernel, which must not happen while counters run
+        return start
 
 
 def _argument(argument: Buffer | Number, pool: dict[str, Memory]) -> Any:

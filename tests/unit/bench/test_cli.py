@@ -132,6 +132,17 @@ def test_what_the_chip_states_is_beside_or_the_reason_why_not(measured, monkeypa
     assert asked == ["cuda:1"]
 
 
+def test_ctrl_c_while_the_chip_is_asked_does_not_lose_the_ceilings(measured, monkeypatch, tmp_path):
+    def interrupted(_device):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(importlib.import_module("mansard.validate"), "chip_limits", interrupted)
+    assert run(bench, "-o", str(tmp_path / "m.json")).exit_code == 0
+    machine = load_machine(tmp_path / "m.json")
+    assert len(machine.ceilings) == 4
+    assert machine.provenance["counter_limits"] == "not read: interrupted"
+
+
 def test_options_reach_the_measurement(measured):
     run(bench, "--device", "cuda:1", "--extra", "--quick", "--only", "l2", "--only", "bf16")
     device, options = measured.calls[0]

@@ -18,6 +18,8 @@ from mansard.charts.canvas import LEVEL_STYLE, RESOURCE_STYLE
 from mansard.errors import UsageError
 from mansard.model.machine import Machine
 
+pytestmark = pytest.mark.slow
+
 FIGURES = {
     "roofline": static.roofline_figure,
     "floors": static.floors_figure,

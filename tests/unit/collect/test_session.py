@@ -65,6 +65,16 @@ def test_a_profile_that_another_may_follow_leaves_the_library_in_place(machine, 
     assert "detach" not in machine.log
 
 
+def test_in_a_job_of_several_ranks_the_library_stays(machine, tmp_path, monkeypatch):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with profile(tmp_path / "run.parquet", warmup=0, last=True) as taken:
+        while not taken.done:
+            with taken.step():
+                pass
+    assert "detach" not in machine.log
+
+
 def test_a_last_profile_that_is_cut_short_takes_the_library_out_too(machine, tmp_path):
     with profile(tmp_path / "run.parquet", warmup=0, last=True) as taken, taken.step():
         pass

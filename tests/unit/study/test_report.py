@@ -18,6 +18,8 @@ from mansard.study.plan import deepcam
 from mansard.study.report import document, write_report
 from mansard.study.sections_changes import verdict
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "studies" / "deepcam" / "README.md"
 

@@ -6,6 +6,7 @@ python keras_process.py FOLDER [OPTIONS OF THE EXAMPLE]
 import json
 import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -68,12 +69,17 @@ def small_steps(backend, executions):
             place = _backend().place("cpu")
             with keras.device(place), _backend().switched(tf32=False):
                 step, wait = _backend().make_step(problem)
-                losses = [float(keras.ops.convert_to_numpy(step())) for _ in range(5)]
+                with warnings.catch_warnings(record=True) as said:
+                    losses = [float(keras.ops.convert_to_numpy(step())) for _ in range(5)]
                 recorder = Ranges()
                 with listening(recorder):
                     step()
                 wait()
-            found[f"{execution} {precision}"] = {"losses": losses, "ranges": recorder.seen}
+            found[f"{execution} {precision}"] = {
+                "losses": losses,
+                "ranges": recorder.seen,
+                "captured": [str(each.message) for each in said if "captured" in str(each.message)],
+            }
     return found
 
 

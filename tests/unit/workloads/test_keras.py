@@ -100,6 +100,8 @@ def start(backend, folder):
             "KERAS_BACKEND": backend,
             "CUDA_VISIBLE_DEVICES": "-1",
             "OMP_NUM_THREADS": "1",
+            # JAX tells of constants of this size: the images are larger, the class weights smaller.
+            "JAX_CAPTURED_CONSTANTS_WARN_BYTES": "1000",
             "TF_CPP_MIN_LOG_LEVEL": "3",
             # Half the time to compile; the steps are few.
             "XLA_FLAGS": "--xla_backend_optimization_level=0 "
@@ -197,6 +199,11 @@ def test_a_small_network_gives_the_same_curve_everywhere(ran, backend):
 def test_a_step_says_its_phases(ran, backend):
     for name, each in ran(backend)["checks"]["small"].items():
         assert each["ranges"] == PHASES[name.split()[0]], name
+
+
+def test_images_are_no_constants_of_the_compiled_program(ran):
+    for name, each in ran("jax")["checks"]["small"].items():
+        assert each["captured"] == [], name
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -12,8 +12,8 @@ from mansard.workloads.pytorch.precision import ARITHMETIC, switched  # noqa: E4
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no NVIDIA GPU"),
-    # The compiler still defines a class in the way that PyTorch itself gave up.
-    pytest.mark.filterwarnings("ignore:`torch.jit.script_method` is deprecated:DeprecationWarning"),
+    # PyTorch warns of a capturable optimizer in a graph's warm-up, and of float32 without TF32.
+    pytest.mark.filterwarnings("default"),
 ]
 
 WARMUP = 3
@@ -81,23 +81,16 @@ def test_8_bit_training_in_tensor_cores_learns_like_bf16():
     assert fp8 == pytest.approx(bf16, rel=0.02)
 
 
-@pytest.mark.parametrize("model", ["deeplab-resnet50", "deeplab-xception"])
-@pytest.mark.parametrize("precision", ["fp32", "tf32", "amp-bf16", "amp-fp16"])
-@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-def test_deeplab_learns_in_every_precision_and_layout(model, precision, layout):
-    found = losses(steps=5, model=model, precision=precision, layout=layout)
-    assert found[-1] < found[0]
-
-
 def test_a_compiled_step_gives_the_losses_of_the_eager_one():
     model = {"model": "transformer-train"}
     compiled = losses(steps=3, execution="compile", **model)
     assert compiled == pytest.approx(losses(steps=3, **model), rel=1e-3)
 
 
-@pytest.mark.parametrize(("precision", "least", "most"), [("fp32", 0, 2e-6), ("tf32", 5e-5, 2e-3)])
+@pytest.mark.parametrize(("precision", "least", "most"), [("fp32", 0, 2e-5), ("tf32", 5e-5, 2e-3)])
 def test_float32_products_have_the_error_of_the_precision(precision, least, most):
-    # 24 bits against 11: the relative error of a long sum is near 1e-7 or near 3e-4.
+    # 24 bits against 11: the relative error of a long sum is near 1e-7 or near 3e-4. Winograd's
+    # algorithm, which cuDNN may find fastest, has some times the first.
     torch.manual_seed(0)
     image = torch.randn(1, 256, 32, 32, device="cuda")
     filters = torch.randn(256, 256, 3, 3, device="cuda")
@@ -110,3 +103,12 @@ def test_float32_products_have_the_error_of_the_precision(precision, least, most
         # cuDNN may choose an algorithm without TF32, but never one with it where it is off.
         assert error < most
         assert error > least or one.dim() == 4
+
+
+# Last, since cuDNN tries its algorithms anew for each.
+@pytest.mark.parametrize("model", ["deeplab-resnet50", "deeplab-xception"])
+@pytest.mark.parametrize("precision", ["fp32", "tf32", "amp-bf16", "amp-fp16"])
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+def test_deeplab_learns_in_every_precision_and_layout(model, precision, layout):
+    found = losses(steps=5, model=model, precision=precision, layout=layout)
+    assert found[-1] < found[0]

@@ -6,7 +6,9 @@ measured is nonsense. ``nvdisasm`` (package nvidia-cuda-nvdisasm) reads our own 
 
 import collections
 import hashlib
+import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -52,7 +54,21 @@ class Audit(msgspec.Struct, frozen=True):
 
 
 def find_disassembler() -> str | None:
-    """Path of nvdisasm: in the Python environment, in a toolkit, or on the PATH."""
+    """Path of nvdisasm: its package, wherever Python finds packages; then a toolkit or the PATH."""
+    return _in_packages() or _elsewhere()
+
+
+def _in_packages() -> str | None:
+    """cuda.pathfinder looks into site-packages alone, not at PYTHONPATH or ``pip --target``."""
+    spec = importlib.util.find_spec("nvidia")
+    for root in (spec.submodule_search_locations or ()) if spec else ():
+        program = Path(root) / "cu13" / "bin" / "nvdisasm"
+        if program.is_file() and os.access(program, os.X_OK):
+            return str(program)
+    return None
+
+
+def _elsewhere() -> str | None:
     try:
         from cuda.pathfinder import find_nvidia_binary_utility  # noqa: PLC0415
 

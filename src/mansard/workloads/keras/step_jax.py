@@ -55,23 +55,30 @@ def make_step(problem: Problem) -> tuple[Callable[[], Any], Callable[[], None]]:
     network, optimizer = problem.network, problem.optimizer
 
     def compute(
-        trained: list[jax.Array], others: list[jax.Array], state: list[jax.Array]
+        trained: list[jax.Array],
+        others: list[jax.Array],
+        state: list[jax.Array],
+        data: tuple[jax.Array, jax.Array],
     ) -> tuple[jax.Array, tuple[jax.Array, list[jax.Array]]]:
-        scores, others = network.stateless_call(trained, others, problem.images, training=True)
-        loss = problem.loss(scores, problem.labels)
+        images, labels = data
+        scores, others = network.stateless_call(trained, others, images, training=True)
+        loss = problem.loss(scores, labels)
         with keras.StatelessScope(state_mapping=list(zip(optimizer.variables, state, strict=True))):
             scaled = optimizer.scale_loss(loss)
         return scaled, (loss, others)
 
     differentiate = jax.value_and_grad(compute, has_aux=True)
 
-    def train(variables: _State) -> tuple[_State, jax.Array]:
+    # The data are arguments: as constants they would be part of the program, and what XLA can
+    # work out of them would be done once, when it compiles.
+    def train(variables: _State, data: tuple[jax.Array, jax.Array]) -> tuple[_State, jax.Array]:
         trained, others, state = variables
-        (_, (loss, others)), gradients = differentiate(trained, others, state)
+        (_, (loss, others)), gradients = differentiate(trained, others, state, data)
         trained, state = optimizer.stateless_apply(state, gradients, trained)
         return (trained, others, state), loss
 
     compiled = jax.jit(train, donate_argnums=0)
+    data = (problem.images, problem.labels)
     held: list[_State] = [
         (
             [each.value for each in network.trainable_variables],
@@ -82,7 +89,9 @@ def make_step(problem: Problem) -> tuple[Callable[[], Any], Callable[[], None]]:
 
     def step() -> jax.Array:
         with phase("step"):
-            held[0], loss = compiled(held[0])
+            held[0], loss = compiled(held[0], data)
+            # Another thread of JAX may launch the kernels: they belong to the phase.
+            jax.block_until_ready(held[0])
         return loss
 
     def wait() -> None:

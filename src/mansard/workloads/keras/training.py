@@ -131,14 +131,15 @@ def as_workload(training: Training) -> Workload:
 
 def _weighted_cross_entropy(classes: int, layout: str) -> Callable[[Any, Any], Any]:
     """DeepCAM's loss: cross entropy times the weight of the pixel's class, mean over pixels."""
-    by_class = np.array(class_weights(classes), dtype=np.float32)
+    # Once: in the loss it would be a copy to the device that each step waits for.
+    by_class = keras.ops.convert_to_tensor(np.array(class_weights(classes), dtype=np.float32))
 
     def loss(scores: Any, labels: Any) -> Any:
         scores = keras.ops.cast(scores, "float32")
         if layout == "nchw":
             scores = keras.ops.moveaxis(scores, 1, -1)
         losses = keras.ops.sparse_categorical_crossentropy(labels, scores, from_logits=True)
-        of_pixels = keras.ops.take(keras.ops.convert_to_tensor(by_class), labels)
+        of_pixels = keras.ops.take(by_class, labels)
         return keras.ops.mean(losses * of_pixels)
 
     return loss

@@ -1,8 +1,11 @@
 """Counting instructions in listings of nvdisasm."""
 
+import types
+
 import pytest
 
-from mansard.bench.cuda.disassemble import Audit, count
+from mansard.bench.cuda import disassemble
+from mansard.bench.cuda.disassemble import Audit, count, find_disassembler
 from mansard.errors import DeviceError
 
 
@@ -70,3 +73,16 @@ def test_a_kernel_that_is_not_there_is_an_error():
 def test_what_is_wrong_is_said(audit, message):
     problem = audit.problem(64, "HMMA")
     assert (problem is None) if message is None else (message in problem)
+
+
+def test_a_disassembler_is_found_wherever_python_finds_packages(tmp_path, monkeypatch):
+    roots = [str(tmp_path / "empty"), str(tmp_path / "target" / "nvidia")]
+    spec = types.SimpleNamespace(submodule_search_locations=roots)
+    monkeypatch.setattr(disassemble.importlib.util, "find_spec", lambda name: spec)
+    program = tmp_path / "target" / "nvidia" / "cu13" / "bin" / "nvdisasm"
+    program.parent.mkdir(parents=True)
+    program.touch(0o644)
+    monkeypatch.setattr(disassemble, "_elsewhere", lambda: "of the toolkit")
+    assert find_disassembler() == "of the toolkit"  # it may not be run
+    program.chmod(0o755)
+    assert find_disassembler() == str(program)

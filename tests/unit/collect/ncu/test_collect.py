@@ -32,6 +32,8 @@ from mansard.errors import (
     UsageError,
 )
 
+pytestmark = pytest.mark.slow
+
 HOPPER = NcuOptions(chip="9.0")
 PROGRAM = (sys.executable, "-S", "-E", "-c", "print('hello')")
 GEMM, ADD = symbols_in(GRAPH_NODES)[:2]
