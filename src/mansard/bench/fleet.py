@@ -2,6 +2,7 @@
 
 import dataclasses
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 from mansard.analysis.robust import limit
@@ -15,6 +16,20 @@ LEAST_FLEET = 4
 _TO_SIGMA = 1.4826
 #: Machines of one kind differ by this much anyway; less is never called a difference.
 _FLOOR = 0.005
+
+#: What the machines of a fleet should have in common, from provenance or device.
+_FACTS = (
+    "name",
+    "driver_version",
+    "cuda_version",
+    "power_limit_w",
+    "sm_count",
+    "sm_clock_max_hz",
+    "dram_clock_hz",
+    "dram_bytes",
+    "gpus_measured",
+    "mansard_version",
+)
 
 Key = tuple[str, str, str, str]
 
@@ -103,6 +118,51 @@ def standings(machines: Sequence[Machine]) -> tuple[Standing, ...]:
             )
         )
     return tuple(found)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Oddity:
+    """Machines of a fleet that were measured under other conditions than most.
+
+    Attributes:
+        fact: what differs, e.g. ``driver_version``.
+        usual: what more than half of the machines have.
+        found: by other value, the names of the machines that have it.
+    """
+
+    fact: str
+    usual: str
+    found: dict[str, tuple[str, ...]]
+
+
+def oddities(machines: Sequence[Machine]) -> tuple[Oddity, ...]:
+    """Facts that more than half of the machines share and some do not.
+
+    A machine that does not state a fact is not odd, and where no value has a majority none is.
+    """
+    found = []
+    for fact in _FACTS:
+        stated = [(one.name, value) for one in machines if (value := _fact(one, fact)) is not None]
+        counts = Counter(value for _, value in stated)
+        if len(counts) < 2:
+            continue
+        usual, count = counts.most_common(1)[0]
+        if 2 * count <= len(stated):
+            continue
+        others = {
+            value: tuple(name for name, own in stated if own == value)
+            for value in counts
+            if value != usual
+        }
+        found.append(Oddity(fact, usual, others))
+    return tuple(found)
+
+
+def _fact(machine: Machine, fact: str) -> str | None:
+    value = machine.provenance.get(fact)
+    if value is None:
+        value = getattr(machine.device, fact, None)
+    return None if value is None else str(value)
 
 
 def _key(ceiling: Ceiling) -> Key:

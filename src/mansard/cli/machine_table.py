@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 80
 _SIDE_BY_SIDE = 3
+#: Machines of a fleet that are named at once.
+_NAMED = 5
 
 
 def print_machine(machine: "Machine", *, to_stderr: bool = False) -> None:
@@ -17,10 +19,10 @@ def print_machine(machine: "Machine", *, to_stderr: bool = False) -> None:
 
     from mansard.bench.rows import footnotes, rows_of
 
-    console = _console(to_stderr=to_stderr)
+    console = make_console(to_stderr=to_stderr)
     rows = rows_of(machine)
     notes = footnotes(rows)
-    _print_text(console, _title(machine))
+    print_text(console, _title(machine))
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     table.add_column("")
     table.add_column("how", max_width=24)
@@ -33,15 +35,15 @@ def print_machine(machine: "Machine", *, to_stderr: bool = False) -> None:
     for row in rows:
         if row.section != section:
             section = row.section
-            table.add_row(_plain(section), style="bold")
+            table.add_row(plain(section), style="bold")
         note = f"[{notes[row.reason]}]" if row.reason else ""
         cells = (row.what, row.how, row.data, row.value, row.share, row.clock, note)
-        table.add_row(*(_plain(cell) for cell in cells))
+        table.add_row(*(plain(cell) for cell in cells))
     console.print(table)
     for text, number in notes.items():
-        _print_text(console, f"[{number}] {text}")
+        print_text(console, f"[{number}] {text}")
     for caveat in machine.caveats:
-        _print_text(console, f"Note: {caveat}")
+        print_text(console, f"Note: {caveat}")
 
 
 def print_list(machines: Sequence["Machine"]) -> None:
@@ -54,8 +56,8 @@ def print_list(machines: Sequence["Machine"]) -> None:
     for machine in machines:
         usable = sum(ceiling.status != "refused" for ceiling in machine.ceilings)
         cells = (machine.name, machine.basis, machine.device.name or "-", str(usable))
-        table.add_row(*(_plain(cell) for cell in cells))
-    _console().print(table)
+        table.add_row(*(plain(cell) for cell in cells))
+    make_console().print(table)
 
 
 def print_comparison(machines: Sequence["Machine"]) -> None:
@@ -78,7 +80,7 @@ def _print_side_by_side(machines: Sequence["Machine"]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     table.add_column("ceiling")
     for index, machine in enumerate(machines[:_SIDE_BY_SIDE]):
-        table.add_column(_plain(machine.name), justify="right", max_width=14)
+        table.add_column(plain(machine.name), justify="right", max_width=14)
         if index:
             table.add_column("ratio", justify="right", no_wrap=True)
     for line in compare(machines):
@@ -88,14 +90,14 @@ def _print_side_by_side(machines: Sequence["Machine"]) -> None:
             if index:
                 ratio = line.ratios[index]
                 cells.append("-" if ratio is None else f"{ratio:.3f}")
-        table.add_row(*(_plain(cell) for cell in cells))
-    _console().print(table)
+        table.add_row(*(plain(cell) for cell in cells))
+    make_console().print(table)
 
 
 def _print_fleet(machines: Sequence["Machine"]) -> None:
     from rich.table import Table
 
-    from mansard.bench.fleet import standings
+    from mansard.bench.fleet import oddities, standings
 
     table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="bold")
     table.add_column("machine")
@@ -110,8 +112,17 @@ def _print_fleet(machines: Sequence["Machine"]) -> None:
         ratio = "-" if standing.median_ratio is None else f"{standing.median_ratio:.3f}"
         text = slow + (f"; and {more} more" if more > 0 else "")
         cells = (standing.name, str(standing.compared), ratio, text or "-")
-        table.add_row(*(_plain(cell) for cell in cells))
-    _console().print(table)
+        table.add_row(*(plain(cell) for cell in cells))
+    console = make_console()
+    console.print(table)
+    for odd in oddities(machines):
+        for value, names in odd.found.items():
+            rest = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+            print_text(
+                console,
+                f"Odd: {odd.fact} is {value} on {', '.join(names[:_NAMED])}{rest}, "
+                f"{odd.usual} on most.",
+            )
 
 
 def _title(machine: "Machine") -> str:
@@ -127,7 +138,8 @@ def _title(machine: "Machine") -> str:
     return ", ".join(words)
 
 
-def _console(*, to_stderr: bool = False) -> Any:
+def make_console(*, to_stderr: bool = False) -> Any:
+    """A console of at most 80 columns."""
     from rich.console import Console
 
     columns = os.environ.get("COLUMNS", "")
@@ -135,12 +147,13 @@ def _console(*, to_stderr: bool = False) -> Any:
     return Console(stderr=to_stderr, highlight=False, width=min(_WIDTH, width))
 
 
-def _plain(text: str) -> Any:
+def plain(text: str) -> Any:
     """Text in which brackets are no markup and control characters are harmless."""
     from rich.text import Text
 
     return Text("".join(character if character.isprintable() else "?" for character in text))
 
 
-def _print_text(console: Any, text: str) -> None:
-    console.print(_plain(text), soft_wrap=False)
+def print_text(console: Any, text: str) -> None:
+    """A line of text, wrapped, without any markup."""
+    console.print(plain(text), soft_wrap=False)

@@ -22,6 +22,10 @@ def machines(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    over_time: Annotated[
+        bool,
+        typer.Option("--over-time", help="Each GPU's files in order of date: what changed when."),
+    ] = False,
     output: Annotated[
         list[Path] | None,
         typer.Option("--output", "-o", help="Write .html, .png, .svg or .pdf instead; repeatable."),
@@ -45,6 +49,9 @@ def machines(
             print_list(shipped)
         return
     found = [machine for item in items for machine in _load(item)]
+    if over_time:
+        _over_time(found, json=json)
+        return
     if len(found) == 1:
         if json:
             _print_json(found[0])
@@ -52,7 +59,7 @@ def machines(
             print_machine(found[0])
         return
     if json:
-        from mansard.bench.fleet import LEAST_FLEET, compare, standings
+        from mansard.bench.fleet import LEAST_FLEET, compare, oddities, standings
 
         fleet = standings(found) if len(found) >= LEAST_FLEET else ()
         _print_json(
@@ -60,10 +67,28 @@ def machines(
                 "machines": [machine.name for machine in found],
                 "ceilings": compare(found),
                 "standings": fleet,
+                "odd": oddities(found),
             }
         )
     else:
         print_comparison(found)
+
+
+def _over_time(found: "list[Machine]", *, json: bool) -> None:
+    from mansard.cli.ageing_table import print_ageing
+    from mansard.errors import MachineError
+    from mansard.history import over_time
+
+    gpus = over_time(found)
+    if not gpus:
+        raise MachineError(
+            "no GPU was measured twice: --over-time compares files of one GPU (its UUID) by date"
+        )
+    if json:
+        _print_json({"schema": "mansard-ageing/1", "gpus": gpus})
+        return
+    for gpu in gpus:
+        print_ageing(gpu)
 
 
 def _write(found: "list[Machine]", targets: list[Path]) -> None:

@@ -1,9 +1,10 @@
 """Machines side by side."""
 
+import msgspec
 import numpy as np
 import pytest
 
-from mansard.bench.fleet import compare, standings
+from mansard.bench.fleet import compare, oddities, standings
 from mansard.errors import MachineError
 from mansard.model.machine import Ceiling, Machine
 
@@ -115,3 +116,19 @@ def test_a_slow_card_is_found_on_its_ceiling_and_no_other(machines, ratio):
         fleet = standings(made(seed, machines, slow=(place, ceiling, ratio)))
         slow = {(one.name, name) for one in fleet for name, _, _ in one.slow}
         assert slow == {(f"gpu{place}", f"path {ceiling}")}, seed
+
+
+def with_facts(name, **facts):
+    return msgspec.structs.replace(machine(name, 4e12), provenance=facts)
+
+
+def test_the_odd_driver_of_a_fleet_is_named():
+    fleet = [with_facts(f"n{i}", driver_version="580.159") for i in range(6)]
+    fleet += [with_facts("old", driver_version="570.86"), with_facts("silent")]
+    (odd,) = oddities(fleet)
+    assert (odd.fact, odd.usual, odd.found) == ("driver_version", "580.159", {"570.86": ("old",)})
+
+
+def test_without_a_majority_none_is_odd():
+    fleet = [with_facts(f"n{i}", driver_version="580" if i % 2 else "570") for i in range(6)]
+    assert oddities(fleet) == ()
