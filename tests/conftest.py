@@ -1,7 +1,8 @@
-"""What tests of several folders share: a real browser."""
+"""What tests of several folders share: a real browser, and signals as in a terminal."""
 
 import os
 import shutil
+import signal
 
 import pytest
 
@@ -25,3 +26,9 @@ def browser():
         )
         yield opened
         opened.close()
+
+
+def pytest_configure() -> None:
+    """A suite that a script runs in the background has Ctrl-C ignored, and so have its children."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
