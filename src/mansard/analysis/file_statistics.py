@@ -79,7 +79,7 @@ def statistics(connection: "DuckDBPyConnection", files: tuple[File, ...]) -> Sta
     ).fetchall()
     return Statistics(
         filled=frozenset(row[0] for row in rows if row[1]),
-        full=frozenset(row[0] for row in rows if row[2]),
+        full=frozenset(row[0] for row in rows if row[2] and trusted),
         sound=frozenset(row[0] for row in rows if row[3] and trusted),
         zero=frozenset(row[0] for row in rows if row[4] and trusted),
         nulls={row[0]: row[5] for row in rows if row[5] is not None},

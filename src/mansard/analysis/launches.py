@@ -109,12 +109,22 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         quoted = engine.identifier(column)
         return quoted if column in right else f"TRY_CAST({quoted} AS {_TYPES[column]})"
 
+    def never_null(column: str, otherwise: str) -> str:
+        """The column, with a text for null.
+
+        As it is where it can be: the engine then keeps the dictionary of the file, and groups by
+        numbers instead of texts.
+        """
+        if column in told.full & right:
+            return engine.identifier(column)
+        return f"coalesce({value(column)}, {engine.literal(otherwise)})"
+
     live = filled & set(QUANTITIES)
     sound = live & told.sound & right
     has_shape = bool(filled & set(SHAPE))
     selected = {
-        "name": f"coalesce({value('name')}, '')",
-        "kind": f"coalesce({value('kind')}, 'kernel')",
+        "name": never_null("name", ""),
+        "kind": never_null("kind", "kernel"),
         "phase": value("phase"),
         "host": value("host"),
         "rank": value("rank") if "rank" in told.full else _rank(connection, run, value("rank")),

@@ -6,6 +6,7 @@ import pytest
 from mansard import engine
 from mansard.analysis import analyze
 from mansard.analysis.file_statistics import statistics
+from mansard.analysis.launches import launches
 
 
 def _parquet(tmp_path, select):
@@ -38,7 +39,16 @@ def test_files_of_other_writers_are_not_believed(tmp_path):
     pq.write_table(pa.table({"a": [0.0, float("nan")]}), path)
     with engine.connect(threads=1) as connection:
         found = statistics(connection, (path,))
-    assert (found.sound, found.zero) == (frozenset(), frozenset())
+    assert (found.sound, found.zero, found.full) == (frozenset(), frozenset(), frozenset())
+
+
+def test_a_column_that_is_never_null_keeps_the_dictionary_of_its_file(make_run):
+    run = make_run({"name": "a", "kind": "kernel"}, {"name": None, "kind": "memcpy"})
+    with engine.connect(threads=1) as connection:
+        found = launches(connection, run)
+        assert '"kind" AS kind' in found.sql
+        rows = connection.execute(f"SELECT name, kind FROM ({found.sql})").fetchall()
+    assert sorted(rows) == [("", "memcpy"), ("a", "kernel")]
 
 
 def test_columns_with_equally_many_nulls_on_other_launches_are_counted_each_for_itself(make_run):
