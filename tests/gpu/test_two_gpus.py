@@ -84,20 +84,39 @@ def train(folder, *, steps=60, timeout=150, **environment):
     return process.returncode, output, time.monotonic() - start
 
 
+def asked(path, question):
+    """The rows that a query over a run file gives."""
+    with duckdb.connect() as connection:
+        return connection.execute(question, [str(path)]).fetchall()
+
+
+def found_in(path):
+    """What a run file holds, for the message of a test that fails."""
+    by_phase = asked(
+        path,
+        "SELECT step, phase, kind, count(*), count(flop_tensor_bf16), sum(flop_tensor_bf16) "
+        "FROM read_parquet(?) GROUP BY ALL ORDER BY ALL",
+    )
+    (origin,) = mansard.open(path).provenance
+    return "\n".join(map(str, [*by_phase, *origin.notices]))
+
+
 def test_every_rank_is_counted_and_nothing_hangs(tmp_path):
     code, output, _ = train(tmp_path)
     assert code == 0, output[-3000:]
     assert output.count("done") == 2
     for rank in (0, 1):
         path = tmp_path / "run" / f"rank{rank}.parquet"
-        (counted,) = duckdb.sql(
-            f"SELECT sum(flop_tensor_bf16) FROM '{path}' WHERE phase = 'forward'"
-        ).fetchone()
-        assert counted == 8 * 2 * 512 * 1024 * 1024
-        (gathered,) = duckdb.sql(
-            f"SELECT count(*) FROM '{path}' WHERE lower(name) LIKE '%nccl%allreduce%'"
-        ).fetchone()
-        assert gathered >= 1
+        counted = asked(
+            path,
+            "SELECT sum(flop_tensor_bf16) FROM read_parquet(?) WHERE phase = 'forward'",
+        )
+        assert counted == [(8 * 2 * 512 * 1024 * 1024,)], f"{found_in(path)}\n{output[-3000:]}"
+        gathered = asked(
+            path,
+            "SELECT count(*) FROM read_parquet(?) WHERE lower(name) LIKE '%nccl%allreduce%'",
+        )
+        assert gathered >= [(1,)], found_in(path)
     run = mansard.open(tmp_path / "run")
     assert {each.rank for each in mansard.analyze(run).fleet.ranks} == {0, 1}
 

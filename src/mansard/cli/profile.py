@@ -110,7 +110,7 @@ def profile(
     operators: Annotated[
         bool,
         typer.Option("--operators/--no-operators", help="Name PyTorch's operators and modules."),
-    ] = False,
+    ] = True,
     then: Annotated[
         Then, typer.Option("--then", help="What the program does when all is collected.")
     ] = Then.CONTINUE,

@@ -41,7 +41,7 @@ class ProfileOptions:
     procedure: ProcedureOptions = dataclasses.field(default_factory=ProcedureOptions)
     phases: PhaseRule = PhaseRule.AUTO
     columns: Sequence[str] | None = None
-    operators: bool = False
+    operators: bool = True
     last: bool = False
 
 
@@ -257,7 +257,7 @@ def profile(
     level: Level | str = Level.COUNTERS,
     phases: PhaseRule | str = PhaseRule.AUTO,
     columns: Sequence[str] | None = None,
-    operators: bool = False,
+    operators: bool = True,
     last: bool = False,
 ) -> Profile:
     """Count what each kernel of a training step does, inside this process.
@@ -274,9 +274,8 @@ def profile(
         phases: ``auto``, ``own``, ``torch`` or ``none``; see ``PhaseRule``.
         columns: columns of a run to make, e.g. ``("flop_vector_fp32", "bytes_dram")``; all that
             the chip can count by default.
-        operators: also name PyTorch's operator and module behind each kernel. It starts
-            PyTorch's profiler, which from then on keeps CUPTI's callbacks: later profiles in this
-            process cannot compare kernel names between their passes.
+        operators: name PyTorch's operator and module behind each kernel, from one more iteration
+            that is watched through a dispatch mode.
         last: no other profile follows in this process: CUPTI then leaves it for good. Otherwise
             what it leaves in each driver call slows a program that is bound by launches.
 

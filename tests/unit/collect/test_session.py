@@ -1,5 +1,6 @@
 """``mansard.profile`` over a fake GPU: the program goes on whatever happens to the collection."""
 
+import contextlib
 import subprocess
 import sys
 
@@ -24,6 +25,7 @@ def machine(gpu, make_kernels, monkeypatch):
     monkeypatch.setattr(session, "CuptiInstruments", lambda columns: fake)
     for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)  # another test may have loaded it
     return fake
 
 
@@ -44,6 +46,34 @@ def test_a_loop_is_recorded_and_then_left_alone(machine, tmp_path, capsys):
     assert taken.failure is None
     assert machine.closed
     assert "2 kernels, 4 iterations" in capsys.readouterr().err
+
+
+def test_operators_are_named_where_pytorch_is_loaded(machine, tmp_path, monkeypatch):
+    class Namer:
+        obstacle = None
+
+        def __init__(self, torch, clock):
+            self.torch = torch
+
+        def start(self):
+            assert self.torch == "PyTorch"
+
+        def stop(self):
+            pass
+
+        def name(self, launches):
+            return (("aten::mm", "fc"), ("aten::add", "norm"))
+
+    monkeypatch.setitem(sys.modules, "torch", "PyTorch")
+    monkeypatch.setattr(session, "TorchNamer", Namer)
+    monkeypatch.setattr(session, "listen_to_torch", contextlib.nullcontext)
+    path = tmp_path / "run.parquet"
+    with profile(path, warmup=0) as taken:
+        while not taken.done:
+            with taken.step():
+                pass
+    found = duckdb.sql(f"SELECT op, module FROM read_parquet('{path}')").fetchall()
+    assert found == [("aten::mm", "fc"), ("aten::add", "norm")]
 
 
 def test_the_last_profile_takes_the_library_out_once_the_run_is_written(machine, tmp_path):
