@@ -76,11 +76,12 @@ def _highest_clock_hz(case: Case) -> float | None:
 def idle_gpu(case: Case) -> Iterator[Advice]:
     """Gaps between launches: the host does not keep up, or waits."""
     timeline = case.analysis.timeline
-    if timeline is None or timeline.elapsed_s <= 0:
+    if timeline is None or not timeline.gaps:
         return
-    idle_s = timeline.elapsed_s - timeline.busy_s
-    share = idle_s / timeline.elapsed_s
-    if share < _IDLE or not timeline.gaps:
+    idle_s = timeline.idle_s
+    elapsed_s = timeline.busy_s + idle_s
+    share = idle_s / elapsed_s if elapsed_s > 0 else 0.0
+    if share < _IDLE:
         return
     mean_s = idle_s / timeline.gaps
     limit_s = _LONG_GAPS * (case.launch_cost_s or case.option("short_launch_s"))
@@ -98,15 +99,22 @@ def idle_gpu(case: Case) -> Iterator[Advice]:
             "They are much longer than launching takes: look there for a data loader, a "
             "synchronisation (.item(), .cpu(), printing a loss) or other work of the host"
         )
+    traced_s = timeline.elapsed_s - timeline.busy_s
+    lengthened = (
+        f" (without a trace, which lengthens them to {seconds(traced_s)})"
+        if idle_s < (1 - _IDLE) * traced_s
+        else ""
+    )
     yield Advice(
         rule="idle-gpu",
         sentence=f"The GPU has nothing to do for {format_share(share)} of "
         f"{count(timeline.steps, 'step')}: {seconds(idle_s)} in {count(timeline.gaps, 'gap')} of "
-        f"{seconds(mean_s)} on average; {longest}. {remedy}.",
+        f"{seconds(mean_s)} on average{lengthened}; {longest}. {remedy}.",
         recoverable_s=idle_s,
         evidence={
-            "elapsed_s": timeline.elapsed_s,
+            "elapsed_s": elapsed_s,
             "idle_s": idle_s,
+            "traced_idle_s": traced_s,
             "gaps": timeline.gaps,
             "longest_gap_s": timeline.longest_gap_s,
             "longest_gap_before": timeline.longest_gap_before or "",

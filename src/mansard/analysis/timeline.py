@@ -5,11 +5,14 @@ streams), so busy time is that of their union.
 """
 
 import math
+import statistics
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mansard.analysis.launches import Launches
 from mansard.analysis.sql_engine import Scan, embedded
 from mansard.model.analysis import Timeline
+from mansard.model.provenance import Provenance
 from mansard.units import PREFIXES
 
 if TYPE_CHECKING:
@@ -74,6 +77,21 @@ def timeline(
         longest_gap_before=_started(connection, launches, scan, place),
         collective_only_s=math.fsum(exposed(connection).values()),
     )
+
+
+def host_step_s(provenance: Sequence[Provenance]) -> float | None:
+    """How long a step takes when nothing is recorded: the mean over files; None unless all say."""
+    stated = [_seconds(origin.extra.get("step_host_s", "")) for origin in provenance]
+    known = [value for value in stated if value is not None]
+    return statistics.fmean(known) if known and len(known) == len(stated) else None
+
+
+def _seconds(text: str) -> float | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if 0 < value < math.inf else None
 
 
 def exposed(connection: "DuckDBPyConnection") -> dict[int | None, float]:

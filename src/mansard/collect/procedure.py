@@ -61,7 +61,7 @@ class Collection:
     def run(self) -> Course:
         """Warm up, then record step by step."""
         for _ in range(self.options.warmup):
-            yield from self._iteration(_nothing, _nothing)
+            yield from self._warm_up()
         if self.options.level is not Level.TRACE:
             # The first start of counters is slow, and may be refused: better now than in a pass.
             self.instruments.rehearse()
@@ -82,6 +82,19 @@ class Collection:
             self.recording.pending = None
         yield from self._name_operators()
         return self.recording
+
+    def _warm_up(self) -> _Steps[None]:
+        """One iteration that is only timed: to wait for the GPU could break a graph's capture."""
+        begin_ns = 0
+
+        def start() -> None:
+            nonlocal begin_ns
+            begin_ns = self.instruments.now_ns()
+
+        def stop() -> None:
+            self.recording.host_ns.append(self.instruments.now_ns() - begin_ns)
+
+        yield from self._iteration(start, stop)
 
     def _record(self, trace: Trace) -> _Steps[StepRecording]:
         level = self.recording.level
@@ -279,10 +292,6 @@ class Collection:
     def _tell(self, notice: Notice) -> None:
         if notice not in self.recording.notices:
             self.recording.notices.append(notice)
-
-
-def _nothing() -> None:
-    """A warm-up iteration starts and stops nothing."""
 
 
 def _by_segment(found: CountedRanges, expected: int) -> Counted:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -183,6 +184,9 @@ def _extra(recording: Recording, steps: Sequence[StepRecording]) -> dict[str, st
         "passes": str(recording.passes),
         **{f"{name}_wall_s": f"{spent:.3f}" for name, spent in recording.seconds.items()},
     }
+    if recording.host_ns:
+        # The first iterations tune and compile: the middle one tells.
+        facts["step_host_s"] = f"{statistics.median_low(recording.host_ns) / NS_PER_S:.6f}"
     if steps:
         facts |= trace_facts(steps[0].trace)
     for framework in ("torch", "jax"):

@@ -76,6 +76,8 @@ class Recording:
         zeros: counters that were not taken kernel by kernel since their total is 0.
         passes: passes of the last configuration kernel by kernel.
         iterations: iterations of the program that were used, warm-up included.
+        host_ns: how long the program took for each iteration of the warm-up, in which nothing is
+            recorded; where the GPU sets the pace it may take less than the GPU.
         notices: what the user must know.
         seconds: where the time went.
     """
@@ -87,5 +89,6 @@ class Recording:
     zeros: tuple[str, ...] = ()
     passes: int = 0
     iterations: int = 0
+    host_ns: list[int] = dataclasses.field(default_factory=list)
     notices: list[Notice] = dataclasses.field(default_factory=list)
     seconds: dict[str, float] = dataclasses.field(default_factory=dict)

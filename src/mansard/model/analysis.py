@@ -136,6 +136,9 @@ class Timeline:
         longest_gap_s: the longest of them; 0 where there is none.
         longest_gap_before: key of the kernel that ended it.
         collective_only_s: time in which nothing but collectives ran.
+        host_s: how long the program takes for as many steps when nothing is recorded; None where
+            that was not measured. A trace lengthens the gaps of a program that is bound by
+            launches.
     """
 
     steps: int
@@ -145,6 +148,15 @@ class Timeline:
     longest_gap_s: float
     longest_gap_before: str | None
     collective_only_s: float
+    host_s: float | None = None
+
+    @property
+    def idle_s(self) -> float:
+        """Time in which nothing ran; no more than the program, left alone, gives the GPU."""
+        traced_s = self.elapsed_s - self.busy_s
+        if self.host_s is None:
+            return traced_s
+        return min(traced_s, max(0.0, self.host_s - self.busy_s))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

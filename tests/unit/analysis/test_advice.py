@@ -410,6 +410,27 @@ class TestTime:
         assert "CUDA graphs" in found.sentence
         assert found.evidence["gaps"] == 19
 
+    def test_gaps_that_only_the_trace_makes_are_not_counted(self, make_run, machine, gemm):
+        slow = [gemm | {"start_s": start} for start in (0.0, 0.4, 0.5)]  # busy for 0.3 s of 0.6
+        told = Provenance(extra={"step_host_s": "0.4"})
+        found = given(analyze(make_run(*slow, provenance=told), machine), "idle-gpu")
+        assert found.recoverable_s == pytest.approx(0.1)
+        assert "for 25.0 % of 1 step: 100 ms in 1 gap" in found.sentence
+        assert "without a trace, which lengthens them to 300 ms" in found.sentence
+
+    @pytest.mark.parametrize("host_s", ["0.3", "0.01"])
+    def test_a_program_that_alone_leaves_no_gaps(self, make_run, machine, gemm, host_s):
+        slow = [gemm | {"start_s": start} for start in (0.0, 0.4, 0.5)]
+        told = Provenance(extra={"step_host_s": host_s})
+        assert rules(analyze(make_run(*slow, provenance=told), machine)) == []
+
+    @pytest.mark.parametrize("stated", ["", "nan", "-1", "0", "1e999", "soon"])
+    def test_a_time_of_the_host_that_is_none_changes_nothing(self, make_run, machine, gemm, stated):
+        slow = [gemm | {"start_s": start} for start in (0.0, 0.4, 0.5)]
+        told = Provenance(extra={"step_host_s": stated})
+        found = given(analyze(make_run(*slow, provenance=told), machine), "idle-gpu")
+        assert found.recoverable_s == pytest.approx(0.3)
+
     def test_a_busy_gpu(self, make_run, machine, gemm):
         rows = [gemm | {"start_s": start} for start in (0.0, 0.102, 0.205)]
         assert rules(analyze(make_run(*rows), machine)) == []

@@ -106,6 +106,9 @@ def test_a_step_says_how_busy_the_gpu_is(make_kernel, make_analysis):
     assert texts(analysis)[0].endswith(
         " A step takes 20.0 ms from first start to last end; the GPU is busy 25.0 % of that."
     )
+    alone = dataclasses.replace(passed, host_s=8e-3)
+    found = texts(dataclasses.replace(analysis, timeline=alone))[0]
+    assert found.endswith(" Without a trace, the program takes 8.00 ms.")
 
 
 def test_phases_lead_to_a_filter_only_where_the_page_can_filter(

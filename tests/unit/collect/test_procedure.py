@@ -48,6 +48,16 @@ def test_warmup_then_rehearsal_trace_and_one_iteration_a_pass(gpu, make_kernels)
     assert step.kernels == Counted(("a.sum", "b.sum"), ((4.0, 4.0), (3.0, 3.0)))
 
 
+def test_the_warm_up_is_only_timed(gpu, make_kernels):
+    machine = gpu(make_kernels("gemm"))
+
+    def work(_watch, number):
+        machine.clock += 1000 * (number + 1)
+
+    recording = collect(machine, warmup=3, during=work)
+    assert recording.host_ns == [1001, 2001, 3001]  # reading the fake clock takes 1 ns
+
+
 def test_every_recorded_step_has_a_trace_and_all_its_passes(gpu, make_kernels):
     machine = gpu(make_kernels("gemm"), passes_of=lambda counters: 1)
     recording = collect(machine, steps=3, warmup=0)

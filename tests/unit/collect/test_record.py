@@ -172,6 +172,7 @@ def test_the_file_says_where_and_how_it_was_made(origin, make_kernels, tmp_path)
     recording = recording_of(trace, kernels=Counted((DRAM,), ((1.0,), (2.0,))))
     recording.seconds = {"counters": 1.25}
     recording.zeros = (FADD,)
+    recording.host_ns = [900_000_000, 30_000_000, 31_000_000]  # the first tunes
     write_recording(recording, origin, tmp_path / "r.parquet")
     provenance = mansard.open(tmp_path / "r.parquet").provenance[0]
     assert provenance.collector == "Mansard (CUPTI, inside the process)"
@@ -181,6 +182,7 @@ def test_the_file_says_where_and_how_it_was_made(origin, make_kernels, tmp_path)
     assert provenance.devices[0].chip == "GH100"
     assert provenance.extra["gpu_busy_share"] == "0.2000"
     assert provenance.extra["counters_wall_s"] == "1.250"
+    assert provenance.extra["step_host_s"] == "0.031000"
     assert "counted-zero" in {notice.code for notice in provenance.notices}
     assert read(tmp_path / "r.parquet", "DISTINCT host, process, launch, rank") == [
         ("node7", 4711, 0, None),

@@ -77,6 +77,8 @@ def _time(analysis: Analysis) -> Sentence:
             f" {what} {format_si(passed.elapsed_s, 's')} from first start to last end{together};"
             f" the GPU is busy {format_share(passed.busy_s / passed.elapsed_s)} of that."
         )
+        if passed.host_s is not None:
+            said += f" Without a trace, the program takes {format_si(passed.host_s, 's')}."
     return (Phrase(said),)
 
 
