@@ -87,9 +87,9 @@ def test_a_graph_id_counts_only_for_nodes_of_a_graph():
     assert [launch.graph for launch in decode.launches([node, plain])] == [3, 0]
 
 
-def mark(number, flags, timestamp, name=None):
+def mark(number, flags, timestamp, name=None, domain=None):
     return SimpleNamespace(
-        kind=activity.MARKER, id=number, flags=flags, timestamp=timestamp, name=name
+        kind=activity.MARKER, id=number, flags=flags, timestamp=timestamp, name=name, domain=domain
     )
 
 
@@ -108,6 +108,16 @@ def test_nvtx_ranges_are_put_together_by_their_number():
         Range("forward", 110, 150),
         Range("open", 160, 300),
     )
+
+
+def test_ranges_that_nccl_opens_for_itself_are_none_of_the_program():
+    records = [
+        mark(1, 2, 100, b"ncclAllReduce", b"NCCL"),
+        mark(2, 2, 110, b"mine", b"my code"),
+        mark(2, 4, 120),
+        mark(1, 4, 150),
+    ]
+    assert decode.named_ranges(records, 300) == (Range("mine", 110, 120),)
 
 
 def test_names_that_are_no_cpp_symbols_stay():

@@ -7,6 +7,7 @@ from mansard.collect.cupti import activity
 from mansard.collect.demangle import demangle
 from mansard.collect.launches import Launch, in_launch_order
 from mansard.collect.marks import Range
+from mansard.readers.ncu_rep.vocabulary import is_library_domain
 
 #: Directions of CUpti_ActivityMemcpyKind.
 _COPY_KINDS = {
@@ -36,15 +37,21 @@ def launches(records: Sequence[Any]) -> tuple[Launch, ...]:
 
 
 def named_ranges(records: Iterable[Any], end_ns: int) -> tuple[Range, ...]:
-    """Ranges that the program announced through NVTX; those still open end at ``end_ns``."""
+    """Ranges that the program announced through NVTX; those still open end at ``end_ns``.
+
+    Those that libraries (NCCL, cuDNN, ...) open for themselves are left out: they are no phases.
+    """
     opened: dict[int, tuple[str, int]] = {}
     closed: list[Range] = []
     for record in sorted(
         (each for each in records if each.kind == activity.MARKER), key=lambda each: each.timestamp
     ):
         if record.flags & _MARK_START:
-            name = (record.name or b"").decode(errors="replace")
-            opened[record.id] = (name, record.timestamp)
+            name, domain = (
+                (text or b"").decode(errors="replace") for text in (record.name, record.domain)
+            )
+            if not is_library_domain(domain):
+                opened[record.id] = (name, record.timestamp)
         elif record.flags & _MARK_END and record.id in opened:
             name, start = opened.pop(record.id)
             closed.append(Range(name, start, record.timestamp))
