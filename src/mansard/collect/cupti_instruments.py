@@ -56,6 +56,7 @@ class CuptiInstruments:
         self._pass_counts: dict[tuple[str, ...], int] = {}
         self._open: list[_CuptiCounting] = []
         self._trace_start = 0
+        self._tracing = False
 
     @property
     def versions(self) -> dict[str, str]:
@@ -89,15 +90,20 @@ class CuptiInstruments:
         return self._cupti.timestamp_ns()
 
     def start_trace(self) -> None:
-        """Record what runs."""
+        """Record what runs; what was recorded before is forgotten."""
         self.wait()
-        self._recorder.start(_TRACED)
+        if self._tracing:
+            self._recorder.drop()
+        else:
+            self._recorder.start(_TRACED)
+            self._tracing = True
         self._trace_start = self.now_ns()
 
     def stop_trace(self) -> Trace:
         """Wait for the GPUs, end the record and give it."""
         self.wait()
         end = self.now_ns()
+        self._tracing = False
         records = self._recorder.stop()
         return Trace(
             launches=decode.launches(records),
@@ -173,7 +179,9 @@ class CuptiInstruments:
     def close(self) -> None:
         """Leave everything as it was; may be called again."""
         with contextlib.ExitStack() as stack:
-            stack.callback(self._recorder.close)
+            if self._tracing:  # else it may be the trace of another profile
+                self._tracing = False
+                stack.callback(self._recorder.close)
             for counting in self._open:
                 stack.callback(counting.close)
 

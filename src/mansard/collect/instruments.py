@@ -68,7 +68,7 @@ class Instruments(Protocol):
         """The clock of the trace."""
 
     def start_trace(self) -> None:
-        """Record what runs."""
+        """Record what runs; what was recorded before is forgotten."""
 
     def stop_trace(self) -> Trace:
         """Wait for the GPUs, end the record and give it."""

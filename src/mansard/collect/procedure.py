@@ -147,6 +147,8 @@ class Collection:
             self.watch.begin()
             self.instruments.start_trace()
 
+        for _ in range(self.options.settle):
+            yield from self._iteration(self.instruments.start_trace, _nothing)
         trace = yield from self._iteration(start, self.instruments.stop_trace)
         return self.watch.name_phases(trace)
 
@@ -292,6 +294,10 @@ class Collection:
     def _tell(self, notice: Notice) -> None:
         if notice not in self.recording.notices:
             self.recording.notices.append(notice)
+
+
+def _nothing() -> None:
+    """At the end of an iteration that is not kept."""
 
 
 def _by_segment(found: CountedRanges, expected: int) -> Counted:

@@ -21,11 +21,14 @@ class ProcedureOptions:
         level: how much is collected.
         steps: how many iterations are recorded, each with all its passes.
         warmup: iterations before the first one, so that tuning and caches settle.
+        settle: traced iterations that are dropped before the one that is kept. To begin a trace
+            takes each rank of a job another time, which the first collective then waits for.
     """
 
     level: Level = Level.COUNTERS
     steps: int = 1
     warmup: int = 3
+    settle: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,7 +67,9 @@ class Profile:
         self._say = say or to_stderr
         self._instruments = CuptiInstruments(options.columns)
         self._watch = Watch(self._instruments.now_ns, options.phases)
-        self._collection = Collection(self._instruments, options.procedure, self._watch)
+        settle = 1 if self._rank.size > 1 else 0
+        procedure = dataclasses.replace(options.procedure, settle=settle)
+        self._collection = Collection(self._instruments, procedure, self._watch)
         self._course: Course | None = self._collection.run()
         self._scope = contextlib.ExitStack()
         self._inside = False

@@ -166,6 +166,17 @@ def test_what_was_recorded_before_the_start_is_dropped(fake, cupti):
     assert recorder.stop() == []
 
 
+def test_what_is_dropped_does_not_come_back(fake, cupti):
+    recorder = ActivityRecorder(cupti)
+    recorder.start([KERNEL])
+    early = fake.lend()
+    fake.filled = [(early, kernel_record(early, b"early"))]
+    recorder.drop()
+    late = fake.lend()
+    fake.filled = [(late, kernel_record(late, b"late"))]
+    assert [record.name for record in recorder.stop()] == [b"late"]
+
+
 def test_buffers_of_another_profiler_are_not_read(fake, cupti):
     recorder = ActivityRecorder(cupti)
     recorder.start([KERNEL])

@@ -48,6 +48,15 @@ def test_warmup_then_rehearsal_trace_and_one_iteration_a_pass(gpu, make_kernels)
     assert step.kernels == Counted(("a.sum", "b.sum"), ((4.0, 4.0), (3.0, 3.0)))
 
 
+def test_a_trace_that_settles_drops_what_it_recorded_first(gpu, make_kernels):
+    first, second = (make_kernels("gemm", "allreduce", duration=ns) for ns in (900, 500))
+    machine = gpu(lambda number: first if number == 0 else second, passes_of=lambda counters: 1)
+    recording = collect(machine, warmup=0, settle=1)
+    assert machine.log[:3] == ["rehearse", "trace", "trace"]
+    assert recording.iterations == 3
+    assert recording.steps[0].trace.launches == second
+
+
 def test_the_warm_up_is_only_timed(gpu, make_kernels):
     machine = gpu(make_kernels("gemm"))
 

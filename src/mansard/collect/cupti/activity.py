@@ -61,11 +61,15 @@ class ActivityRecorder:
         if self._enabled:
             raise CollectError("another profile is being taken in this process; end it first")
         self._cupti.run("cuptiActivityRegisterCallbacks", self._request, self._complete)
-        self._flush()
-        self._recycle()
+        self.drop()
         for kind in kinds:
             self._cupti.run("cuptiActivityEnable", kind)
             self._enabled.append(kind)
+
+    def drop(self) -> None:
+        """Forget what was recorded so far, and go on."""
+        self._flush()
+        self._recycle()
 
     def stop(self) -> list[Any]:
         """End recording and give the records, in the order in which CUPTI kept them.
