@@ -34,6 +34,10 @@ _FETCHED_AGAIN = 2.0
 #: Tensor cores are worth a change when they at least halve the least time.
 _HALF = 0.5
 
+#: What bounds a product on the CUDA cores: their pipe, or the memory inside the SM that feeds it.
+#: Tensor cores need far less of that for the same work.
+_ON_CUDA_CORES = ("vector", "shared", "l1")
+
 #: Where the work of a vector path can go, best choice first.
 _ON_TENSOR = {
     "vector fp64": ("tensor fp64",),
@@ -44,7 +48,7 @@ _ON_TENSOR = {
 
 def is_off_tensor(kernel: Kernel, case: Case) -> bool:
     """Whether a product or convolution runs on the CUDA cores, and would gain by not doing so."""
-    if kernel.family not in ("gemm", "conv", "attention") or kernel.bound != "vector":
+    if kernel.family not in ("gemm", "conv", "attention") or kernel.bound not in _ON_CUDA_CORES:
         return False
     if case.told("tensor-not-collected") or case.told("tensor-work-unseen"):
         return False  # unknown is not zero
@@ -109,8 +113,9 @@ def _on_tensor_s(kernel: Kernel, machine: Machine | None) -> float | None:
     target = _target(source, machine) if source else None
     if target is None or kernel.flop is None:
         return None
-    # Traffic nearer to the SM goes with the kernel; what comes from memory has to come anyway.
-    others = [kernel.floors_s.get(name) or 0.0 for name in ("l2", "dram", "launch")]
+    # Traffic nearer to the SM goes with the kernel: tensor cores are fed by larger tiles. What
+    # comes from device memory has to come anyway.
+    others = [kernel.floors_s.get(name) or 0.0 for name in ("dram", "launch")]
     return max(kernel.flop / target[1], *others)
 
 

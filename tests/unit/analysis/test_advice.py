@@ -148,6 +148,13 @@ class TestMovement:
         change = nothing | {"name": "nchwToNhwcKernel", "duration_s": 0.02, "bytes_dram": 1e8}
         assert rules(analyze(make_run(change | {"flop_vector_fp32": flop}, gemm))) == found
 
+    def test_a_layout_change_that_l2_serves_is_still_one(self, make_run, gemm, nothing):
+        # Of cuDNN's nchwToNhwc of small maps half the bytes never reach device memory.
+        change = nothing | {"name": "nchwToNhwcKernel", "duration_s": 0.02, "bytes_l2": 1e8}
+        large = change | {"bytes_dram": 1e8, "flop_vector_fp32": 2.5e7}
+        small = change | {"bytes_dram": 3e7, "flop_vector_fp32": 2.5e7}
+        assert rules(analyze(make_run(large, small, gemm))) == ["layout-changes"]
+
     def test_unknown_work_is_not_none(self, make_run, gemm, nothing):
         cast = nothing | {"name": "ConversionOp", "duration_s": 0.02, "bytes_dram": 1e8}
         uncounted = {name: None for name in nothing if name.startswith(("flop", "op"))}
@@ -258,6 +265,13 @@ class TestOffTensor:
         assert "off-tensor" not in rules(analyze(make_run(gemm), machine))
         plain = sgemm | {"name": "fused_bias_gelu_kernel"}
         assert "off-tensor" not in rules(analyze(make_run(plain), machine))
+
+    def test_a_product_that_the_memory_inside_the_sm_holds_is_one_too(
+        self, make_run, machine, sgemm
+    ):
+        # On an H200 most fp32 convolutions are bound by shared memory: 90 ms of L1 here, 80 of FLOP.
+        found = given(analyze(make_run(sgemm | {"bytes_l1": 9e9}), machine), "off-tensor")
+        assert found.recoverable_s == pytest.approx(0.092)
 
     def test_not_if_memory_binds_it_anyway(self, make_run, machine, sgemm):
         gemv = sgemm | {"flop_vector_fp32": 1e9, "bytes_dram": 9e8}
