@@ -199,8 +199,10 @@ def test_a_cuda_graph_is_one_row_with_all_its_work(tmp_path):
         b = (a @ a).relu()
     run = profile_callable(graph.replay, path=tmp_path / "run.parquet", steps=1)
     assert "cuda-graph" in {notice.code for notice in run.all_notices}, run.all_notices
-    ((kind, name, flop, duration),) = rows(run.files[0], "kind, name, flop_tensor_bf16, duration_s")
-    assert (kind, name, flop) == ("graph", "(step)", 2.0 * 1024**3)
+    ((kind, name, flop, vector, duration),) = rows(
+        run.files[0], "kind, name, flop_tensor_bf16, flop_vector_fp32, duration_s"
+    )
+    assert (kind, name, flop, vector) == ("graph", "(step)", 2.0 * 1024**3, None)
     assert 0 < duration < 1e-3
     assert b.shape == (1024, 1024)
 

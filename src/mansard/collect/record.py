@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from mansard import engine
 from mansard.collect.commit import commit_of
+from mansard.collect.graphs import without_unseen
 from mansard.collect.launches import Trace, busy_ns
 from mansard.collect.ranks import Rank
 from mansard.collect.recording import Recording, StepRecording
@@ -72,6 +73,8 @@ def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
         OutputError: the file cannot be written.
     """
     steps, notices = _steps(recording)
+    steps, hidden = without_unseen(steps, origin.table)
+    notices += hidden
     counters = _counters(steps)
     applied = apply(origin.table, counters)
     work = [c.name for c in WORK_COLUMNS if c.name in applied.definitions]

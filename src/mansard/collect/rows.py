@@ -97,7 +97,7 @@ def _segment_rows(step: StepRecording, origin_ns: int) -> Iterator[Row]:
     middles: list[int | None] = [(a + b) // 2 for a, b in pairwise(edges)]
     names = names_at(trace.ranges, middles)
     for device, counted in (step.segments or {}).items():
-        inside = _by_segment(trace, device)
+        inside = by_segment(trace, device)
         for place, values in enumerate(counted.rows):
             launches = inside.get(place, [])
             if not launches:
@@ -117,7 +117,8 @@ def _segment_rows(step: StepRecording, origin_ns: int) -> Iterator[Row]:
             }
 
 
-def _by_segment(trace: Trace, device: int) -> dict[int, list[Launch]]:
+def by_segment(trace: Trace, device: int) -> dict[int, list[Launch]]:
+    """What ran on a GPU, by the number of splits of the trace before it."""
     found: dict[int, list[Launch]] = {}
     for launch in trace.launches:
         if launch.device == device:

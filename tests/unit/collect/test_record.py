@@ -148,13 +148,33 @@ def test_each_phase_is_a_row_where_only_phases_were_counted(origin, make_kernel,
 
 def test_a_graph_is_one_row_of_its_kind(origin, make_kernels, tmp_path):
     trace = Trace(make_kernels("a", "b", graph=3), (), 0, 400)
-    segments = {0: Counted((FADD, FMUL, FFMA), ((7.0, 0.0, 0.0),))}
+    segments = {0: Counted((DRAM,), ((7.0,),))}
     write_recording(
         recording_of(trace, Level.PHASES, segments=segments), origin, tmp_path / "r.parquet"
     )
-    assert read(tmp_path / "r.parquet", "kind, name, phase, flop_vector_fp32") == [
+    assert read(tmp_path / "r.parquet", "kind, name, phase, bytes_dram") == [
         ("graph", "(step)", None, 7.0)
     ]
+
+
+def test_vector_work_in_a_graph_is_unknown_since_its_counters_read_zero_there(
+    origin, make_kernel, tmp_path
+):
+    launches = (
+        make_kernel("a", number=0, thread_start=100),
+        make_kernel("b", number=1, thread_start=210, graph=3),
+    )
+    trace = Trace(launches, (), 0, 400, splits=(200,))
+    row = (5.0, 0.0, 0.0, 9.0)
+    segments = {0: Counted((FADD, FMUL, FFMA, DRAM), (row, (0.0, *row[1:])))}
+    run = write_recording(
+        recording_of(trace, Level.PHASES, segments=segments), origin, tmp_path / "r.parquet"
+    )
+    assert read(tmp_path / "r.parquet", "kind, flop_vector_fp32, bytes_dram") == [
+        ("range", 5.0, 9.0),
+        ("graph", None, 9.0),
+    ]
+    assert "graph-vector-unknown" in {notice.code for notice in run.all_notices}
 
 
 def test_what_was_cut_short_keeps_its_trace_and_says_that_it_is_partial(
