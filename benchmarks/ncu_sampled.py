@@ -1,6 +1,7 @@
 """Cost and correctness of ``mansard profile --with ncu``, full and sampled, on a GPU.
 
     python benchmarks/ncu_sampled.py [--output ncu_sampled.json] [--budget 560]
+    python benchmarks/ncu_sampled.py --summary docs/validation/ncu-sampled-h200.json RESULT...
 
 Needs an NVIDIA GPU with counter permission, ncu, nvcc, a C compiler, PyTorch and torchvision.
 One training step of DeepLabv3-ResNet50 (about a thousand kernels) is counted in full by ncu, in
@@ -12,10 +13,12 @@ is a process of its own with a time limit; what is not reached is named. One sma
 import argparse
 import collections
 import contextlib
+import itertools
 import json
 import os
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,6 +29,8 @@ from pathlib import Path
 PROGRAMS = Path(__file__).with_name("ncu_programs")
 #: FP32 operations of one round of known.cu: fused multiply-adds 2, adds and muls 1.
 ROUND_FLOP = (2 * 1024 * 2 + 2 * 2048 + 64 + 128) * 128 * 256 + 2 * 1024 * 256 * 256
+#: The compiler moves a constant by an instruction for half pairs in five of the launches' blocks.
+ROUND_MOVES = 4 * 5 * 128 * 256
 ROUND_CONFIGURATIONS = ROUND_LAUNCHES = 7
 COPY_BYTES = 2 * (256 << 20)
 
@@ -61,19 +66,25 @@ def totals(run):
     from mansard.model.columns import WORK_COLUMNS
 
     flop = " + ".join(f"coalesce({c.name}, 0)" for c in WORK_COLUMNS if c.name.startswith("flop"))
+    tensor = " + ".join(
+        f"coalesce({c.name}, 0)" for c in WORK_COLUMNS if c.name.startswith("flop_tensor")
+    )
     sums = {
         "kernels": "count(*)",
         "shapes": "count(DISTINCT (name, grid_x, grid_y, grid_z, block_x, block_y, block_z))",
         "time_s": "sum(duration_s)",
         "flop": f"sum({flop})",
+        "tensor": f"sum({tensor})",
+        "shared": "sum(bytes_shared)",
         "l1": "sum(bytes_l1)",
         "l2": "sum(bytes_l2)",
         "dram": "sum(bytes_dram)",
         "known": "count(bytes_dram)",
         "measured": "count(*) FILTER (counters_from = 'measured')",
         "inferred": "count(*) FILTER (counters_from = 'inferred')",
+        "kinds": "list(DISTINCT kind)",
     }
-    kernels = f"FROM {parquet(run.files)} WHERE kind = 'kernel'"
+    kernels = f"FROM {parquet(run.files)} WHERE kind NOT IN ('memcpy', 'memset')"
     with connect() as connection:
         row = connection.execute(f"SELECT {', '.join(sums.values())} {kernels}").fetchone()
         phases = connection.execute(
@@ -157,6 +168,77 @@ def raw(place, name, program, *extra, variables=None, limit_s=120, **changes):
     return found
 
 
+def timed(place, name, program, *extra, counters, variables=None, limit_s=60):
+    """Run ncu and watch its log: when each launch was done, in how many passes, first values."""
+    line, job = raw_line(place, name, program, *extra, counters=counters)
+    for old in (job.report, job.log):
+        old.unlink(missing_ok=True)
+    begin, done = time.perf_counter(), []
+    child = subprocess.Popen(
+        line,
+        env={**os.environ, **(variables or {})},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        while child.poll() is None:
+            now = time.perf_counter() - begin
+            if now > limit_s:
+                child.send_signal(signal.SIGINT)
+                child.wait(20)
+                break
+            count = job.log.read_bytes().count(b" pass") if job.log.exists() else 0
+            done += [now] * (count - len(done))
+            time.sleep(0.002)
+    finally:
+        child.kill()
+    wall = time.perf_counter() - begin
+    log = job.log.read_text(errors="replace") if job.log.exists() else ""
+    lines = [each for each in log.splitlines() if "Profiling" in each]
+    steps = [(b - a) * 1e3 for a, b in itertools.pairwise(done)]
+    copies = [ms for ms, each in zip(steps, lines[1:], strict=False) if '"copy' in each]
+    others = [ms for ms, each in zip(steps, lines[1:], strict=False) if '"copy' not in each]
+    found = {
+        "code": child.returncode,
+        "wall_s": round(wall, 2),
+        "first_s": round(done[0], 2) if done else None,
+        "after_last_s": round(wall - done[-1], 2) if done else None,
+        "launches": len(done),
+        "median_ms": round(statistics.median(others), 1) if others else None,
+        "least_ms": round(min(others), 1) if others else None,
+        "most_ms": round(max(others), 1) if others else None,
+        "copy_ms": [round(ms, 1) for ms in copies],
+    }
+    if child.returncode or not done:
+        found["log"] = short(log, 700)
+    if job.report.exists():
+        found["report_mb"] = round(job.report.stat().st_size / 1e6, 3)
+        with contextlib.suppress(Exception):
+            found |= first_values(job.report, counters)
+    return found
+
+
+def first_values(report, counters):
+    """Values of the first launch of a report, and the passes of all."""
+    from mansard.collect.ncu.vocabulary import vocabulary
+    from mansard.engine import connect, identifier
+    from mansard.readers.ncu_rep import read_ncu_rep
+
+    with connect() as connection:
+        capture = read_ncu_rep(report, connection, "t", name=report.name)
+        here = [name for name in counters if name in capture.counters]
+        columns = ", ".join(identifier(f"counter.{name}") for name in here)
+        row = connection.execute(f"SELECT {columns} FROM t ORDER BY row LIMIT 1").fetchone()
+        passes = connection.execute(
+            f'SELECT DISTINCT "counter.{vocabulary().passes}" FROM t ORDER BY 1'
+        ).fetchall()
+    return {
+        "passes": [int(each) for (each,) in passes if each is not None],
+        "missing": [name for name in counters if name not in here],
+        "values": dict(zip(here, row, strict=True)) if len(here) <= 14 else None,
+    }
+
+
 def in_report(report):
     """Results of a report, by what makes a configuration."""
     from mansard.collect.ncu.symbols import symbols_in
@@ -228,29 +310,192 @@ def stage_setup(place):
     }
 
 
+def counter_subsets(table):
+    """Counters of a collection in parts, to see which of them cost a pass."""
+    from mansard.collect.ncu.metrics import wanted_counters
+    from mansard.collect.ncu.options import NcuOptions, Tensor
+    from mansard.counters.plan import counter_groups
+
+    groups = {group.name: group.counters for group in counter_groups(table)}
+    every = tuple(dict.fromkeys((*groups["base"], *groups["tensor dense"])))
+    patched = tuple(name for name in every if "_sass_" in name)
+    plain = tuple(name for name in groups["base"] if name not in (*patched, *table.evidence))
+    dense = groups["tensor dense"]
+    bf16 = tuple(name for name in dense if "bf16" in name)
+    fewer = tuple(name for name in dense if "_imma_" not in name)
+    alone = tuple(name for name in plain if "tma" not in name)
+    return {
+        "every": every,
+        "patched": patched,
+        "plain": plain,
+        "plain, bf16": plain + bf16,
+        "plain, no imma": plain + fewer,
+        "plain, dense": plain + dense,
+        "plain, evidence": plain + tuple(table.evidence),
+        "one pass": alone,
+        "without tensor": wanted_counters(table, NcuOptions(tensor=Tensor.NONE)),
+    }
+
+
+WITHOUT_PRE_PASS = {"NV_COMPUTE_PROFILER_DISABLE_SW_PRE_PASS": "1"}
+
+
+def stage_passes(place):
+    """Passes and seconds of a launch by what is counted; what memory and options add."""
+    from mansard.collect.ncu.metrics import table_of
+    from mansard.collect.ncu.options import NcuOptions
+
+    sets = counter_subsets(table_of(NcuOptions()))
+    sass = "sm__sass_thread_inst_executed_op_ffma_pred_on.sum"
+    sub = sass.replace("sm__", "smsp__")
+    both = "sm__sass_thread_inst_executed_ops_fadd_fmul_ffma_pred_on.sum"
+    pipes = tuple(
+        f"sm__{kind}_executed_pipe_{name}.sum"
+        for kind, name in (
+            *(("thread_inst", f"{pipe}_pred_on") for pipe in ("fma", "fma_type_fp16", "fp64")),
+            *(("inst", pipe) for pipe in ("fma", "fp64", "tensor", "tensor_op_hmma")),
+        )
+    )
+    time_alone = ("gpu__time_duration.sum",)
+    known, quiet = place.known(1), ("--check-exit-code", "no")
+    ways = {
+        "every": (sets["every"], {}),
+        "every, no pre-pass": (sets["every"], {"variables": WITHOUT_PRE_PASS}),
+        "plain, no imma": (sets["plain, no imma"], {}),
+        "time": (time_alone, {}),
+        "patched": (sets["patched"], {}),
+        "patched, no pre-pass": (sets["patched"], {"variables": WITHOUT_PRE_PASS}),
+        "one pass": (sets["one pass"], {}),
+        "plain, dense": (sets["plain, dense"], {}),
+        "plain, no imma, patched, no pre-pass": (
+            sets["plain, no imma"] + sets["patched"],
+            {"variables": WITHOUT_PRE_PASS},
+        ),
+        "every, 24 GB": (sets["every"], {"program": place.known(1, 0, 24000)}),
+        "plain, no imma, 24 GB": (sets["plain, no imma"], {"program": place.known(1, 0, 24000)}),
+        "smsp sass": ((sub,), {}),
+        "sums of sass": ((both,), {}),
+        "pipes": (pipes, {}),
+        "time, one sass": ((*time_alone, sass), {"variables": WITHOUT_PRE_PASS}),
+    }
+    found = {}
+    for number, (name, (counters, changes)) in enumerate(ways.items()):
+        program = changes.pop("program", known)
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+            found[name] = timed(
+                place, f"pass{number}", program, *quiet, counters=counters, limit_s=25, **changes
+            )
+        # What was reached is kept when the time of the stage is up.
+        (place.folder / "passes.json").write_text(json.dumps(found))
+    return found
+
+
 def stage_filters(place):
     """Which launches each way of sampling counts; 3 rounds of 7 configurations are there."""
     shapes = ("--filter-mode", "per-launch-config")
+    mangled = ("--kernel-name-base", "mangled")
+    first, third = "::regex:ILi1024E:1", "::regex:ILi2048E:3"
     ways = {
-        "all": (),
-        "filter-mode, count 1": (*shapes, "--launch-count", "1"),
-        "kernel-id 1": ("--kernel-id", ":::1"),
-        "both 1": (*shapes, "--kernel-id", ":::1"),
-        "both 1|2": (*shapes, "--kernel-id", ":::1|2"),
-        "both, look-ahead": (*shapes, "--kernel-id", "::regex:^(?!.*(c_adds|nccl)):1"),
-        "name, look-ahead": ("--kernel-name", "regex:^(?!.*(c_adds|nccl))(?=.*(c_|copy))"),
-        "name and id": (*shapes, "--kernel-name", "regex:(?:c_|copy)", "--kernel-id", ":::1"),
+        "mangled 1": (*shapes, *mangled, "--kernel-id", ":::1"),
+        "mangled 1|3": (*shapes, *mangled, "--kernel-id", ":::1|3"),
+        "mangled, two ids": (*shapes, *mangled, "--kernel-id", first, "--kernel-id", third),
+        "mangled, regex": (*shapes, *mangled, "--kernel-id", "::regex:^(?!.*adds).*$:^(2)$"),
+        "mangled, count 1": (*shapes, *mangled, "--launch-count", "1"),
+        "mangled, global 2": (*mangled, "--kernel-id", ":::2"),
+        "base 1, two ids": (*shapes, "--kernel-id", "::c_adds:1", "--kernel-id", "::c_muls:3"),
     }
-    return {name: raw(place, "filters", place.known(3), *extra) for name, extra in ways.items()}
+    found = {}
+    for name, extra in ways.items():
+        found[name] = raw(place, "filters", place.known(3), *extra)
+        (place.folder / "filters.json").write_text(json.dumps(found))
+    return found
+
+
+def stage_gate(place):
+    """Launches chosen by their time, shown to ncu one by one; the same work as in full."""
+    rounds = 5
+    found = {"flop": rounds * (ROUND_FLOP + ROUND_MOVES), "launches": rounds * ROUND_LAUNCHES}
+    for sample in (1, 3):
+        chosen = options(
+            selection={"sample": sample}, columns=("duration_s", "flop_vector_fp32", "bytes_dram")
+        )
+        found[f"sample {sample}"] = collected(
+            place.known(rounds), place.folder / f"gate {sample}.parquet", chosen
+        )
+        (place.folder / "gate.json").write_text(json.dumps(found, default=str))
+    if "sampled-by-number" in found["sample 1"].get("notices", {}):
+        found["why"] = gate_by_itself(place)
+    return found
+
+
+def gate_by_itself(place):
+    """How often the gate opens for two launches: without ncu, through its option, by the loader."""
+    from mansard.collect.ncu.gate import build_gate, gate_variables, times_opened
+
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        gate = build_gate(Path(folder), "128 1 1 256 1 1 0 1 3\n")
+        opened = gate_variables(gate)
+        loaded = opened | {"LD_PRELOAD": str(gate)}
+        off = ("--profile-from-start", "off")
+        before = 0
+        for name, variables, extra in (
+            ("without ncu", loaded, None),
+            ("option", opened, ("--preload-library", str(gate), *off)),
+            ("loader", loaded, off),
+        ):
+            if extra is None:
+                execute(place.known(1), env={**os.environ, **variables})
+                found[name] = {}
+            else:
+                found[name] = raw(place, "why", place.known(1), *extra, variables=variables)
+            found[name]["opened"] = times_opened(gate) - before
+            before = times_opened(gate)
+    return found
+
+
+def stage_sample_one(place):
+    """A sample in one run: what a person gets who asks for no more than one pass."""
+    columns = ("duration_s", "sm_clock_hz", "flop_tensor_bf16", "bytes_l2", "bytes_dram")
+    return of_the_step(place, "sample one", 1, columns=columns)
+
+
+def stage_groups(place):
+    """The groups of one pass that CUPTI proposes: whether ncu agrees, and what a launch costs."""
+    from mansard.collect.ncu.metrics import table_of, wanted_counters
+    from mansard.collect.ncu.options import NcuOptions
+    from mansard.collect.ncu.passes import groups_for
+
+    table = table_of(NcuOptions())
+    begin = time.perf_counter()
+    groups, left_out = groups_for(table, wanted_counters(table, NcuOptions()))
+    found = {"plan_s": round(time.perf_counter() - begin, 3), "left_out": left_out}
+    parts = {f"group {number}": group for number, group in enumerate(groups, start=1)}
+    first = parts["group 1"]
+    parts |= {
+        f"group 1, {unit} alone": tuple(n for n in first if n.startswith(("gpu__time", unit)))
+        for unit in ("dram__", "lts__", "l1tex__", "sm__")
+    }
+    parts["instructions by opcode"] = (
+        "sass__inst_executed_per_opcode_with_modifier_all",
+        "sass__thread_inst_executed_true_per_opcode",
+    )
+    for number, (name, counters) in enumerate(parts.items()):
+        way = timed(place, f"group{number}", place.known(1), counters=counters, limit_s=20)
+        if name.startswith("instructions") and (place.folder / f"group{number}.ncu-rep").exists():
+            shutil.copy(place.folder / f"group{number}.ncu-rep", place.kept / "opcodes.ncu-rep")
+        found[name] = way | {"counters": counters}
+        (place.folder / "groups.json").write_text(json.dumps(found, default=str))
+    return found
 
 
 def stage_known(place):
     """A C++ program of known work through the product: full, traced, sampled."""
     from mansard.collect.ncu import Times
 
-    rounds = 20
+    rounds = 5
     found = {
-        "flop": rounds * ROUND_FLOP,
+        "flop": rounds * (ROUND_FLOP + ROUND_MOVES),
         "launches": rounds * ROUND_LAUNCHES,
         "configurations": ROUND_CONFIGURATIONS,
         "bytes of copies": rounds * COPY_BYTES,
@@ -306,24 +551,27 @@ RANGE_ADDS, GRAPH_ADDS = 128 * 128 * (10 + 20), 3 * 64 * 128 * 100
 
 def stage_kinds(place):
     """How a report says that a result is a range or a whole graph; the reports are kept."""
+    from mansard.collect.ncu.metrics import table_of
+    from mansard.collect.ncu.options import Conditions, Graphs, NcuOptions, Replay
+
     binary = place.folder / "kinds"
     built = execute(["nvcc", "-O2", "-arch=native", "-o", str(binary), str(PROGRAMS / "kinds.cu")])
-    counters = (
-        "gpu__time_duration.sum,dram__bytes.sum,sm__sass_thread_inst_executed_op_fadd_pred_on.sum"
-    )
+    sets = counter_subsets(table_of(NcuOptions()))
     ways = {
-        "kernels": (),
-        "graph": ("--graph-profiling", "graph"),
-        "graph-nodes": ("--graph-profiling", "node"),
-        "range": ("--replay-mode", "range"),
-        "app-range": ("--replay-mode", "app-range"),
+        "graph": (sets["plain, no imma"], ("--graph-profiling", "graph")),
+        "range": (sets["plain, no imma"], ("--replay-mode", "range")),
+        "app-range": (sets["plain, no imma"], ("--replay-mode", "app-range")),
+        "app-range, every": (sets["every"], ("--replay-mode", "app-range")),
+        "graph, every": (sets["every"], ("--graph-profiling", "graph")),
+        "kernels": (sets["plain, no imma"], ()),
     }
     found = {"nvcc": (built.returncode, short(built.stderr, 400))}
-    common = ("ncu", "--clock-control", "none", "--metrics", counters, "--force-overwrite")
-    for name, extra in ways.items():
+    common = ("ncu", "--clock-control", "none", "--cache-control", "none", "--force-overwrite")
+    for name, (counters, extra) in ways.items():
         report = place.kept / f"kind-{name}"
+        line = [*common, "--metrics", ",".join(counters), *extra, "--export", str(report)]
         try:
-            ended = execute([*common, *extra, "--export", str(report), str(binary)], timeout=30)
+            ended = execute([*line, str(binary)], timeout=30)
         except subprocess.TimeoutExpired as error:
             found[name] = {"error": "stopped after 30 s", "out": short(error.stdout or "", 400)}
             continue
@@ -332,11 +580,21 @@ def stage_kinds(place):
         found[name] = {
             "code": ended.returncode,
             "out": short(ended.stdout, 400),
-            "csv": short(page.stdout, 1500),
+            "csv": short(page.stdout, 600),
         }
         # What was reached is kept when the time of the stage is up.
         (place.folder / "kinds.json").write_text(json.dumps(found))
     found["work"] = {"range": RANGE_ADDS, "graph": GRAPH_ADDS}
+    for name, conditions in (
+        ("graph", Conditions(graphs=Graphs.GRAPH)),
+        ("range", Conditions(replay=Replay.RANGE)),
+        ("app-range", Conditions(replay=Replay.APP_RANGE)),
+    ):
+        output = place.folder / f"kind {name}.parquet"
+        found[f"product, {name}"] = collected(
+            (str(binary),), output, options(conditions=conditions)
+        )
+        (place.folder / "kinds.json").write_text(json.dumps(found, default=str))
     return found
 
 
@@ -484,16 +742,20 @@ def stage_costs(place):
 #: Name of a stage, and the most seconds that it may take; the most telling ones first.
 STAGES = (
     ("setup", 90),
-    ("filters", 90),
-    ("kinds", 120),
+    ("passes", 60),
+    ("filters", 40),
+    ("gate", 40),
+    ("groups", 40),
     ("sample_1", 150),
+    ("sample_one", 60),
+    ("inside", 90),
+    ("kinds", 60),
+    ("errors", 60),
     ("known", 90),
     ("full", 330),
     ("plain", 60),
-    ("inside", 90),
     ("graph", 90),
     ("ranges", 90),
-    ("errors", 90),
     ("interrupt", 60),
     ("sample_2", 150),
     ("costs", 200),
@@ -542,18 +804,52 @@ def in_child(name, folder, limit_s):
     return {"error": f"ended with code {child.returncode}", "stderr": short(err, 1000)}
 
 
-def compared(found):
-    """Totals of the sampled and the inner run over those of the full one."""
-    full = found.get("full", {}).get("totals") or {}
+def compared(found, to="full"):
+    """Totals of the sampled and the inner run over those of the full one, or of another."""
+    full = found.get(to, {}).get("totals") or {}
     ratios = {}
-    for name in ("sample_1", "sample_2", "inside"):
+    for name in ("sample_first", "sample_1", "sample_one", "sample_2", "inside"):
         other = found.get(name, {}).get("totals") or {}
         ratios[name] = {
             key: round(other[key] / full[key], 5)
-            for key in ("kernels", "time_s", "flop", "l1", "l2", "dram")
+            for key in ("kernels", "time_s", "flop", "tensor", "shared", "l1", "l2", "dram")
             if full.get(key) and other.get(key)
         }
     return ratios
+
+
+#: What is kept of a collection of the training step.
+KEPT = ("wall_s", "seconds", "totals", "table", "notices")
+
+
+def summary(found):
+    """The step in full, sampled and inside the process, and what a launch costs: small enough."""
+    setup = found.get("setup", {})
+    steps = {
+        name: {key: found[name][key] for key in KEPT if key in found[name]}
+        | {"passes": (found[name].get("extra") or {}).get("passes")}
+        for name in ("full", "sample_first", "sample_1", "sample_one", "sample_2", "inside")
+        if (found.get(name) or {}).get("totals")
+    }
+    return {
+        "program": "benchmarks/ncu_programs/step.py: a training step of DeepLabv3-ResNet50, bf16",
+        "gpu": (setup.get("gpu") or "").strip().splitlines()[-1:],
+        "ncu": (setup.get("ncu") or [None, None])[1],
+        "plain_wall_s": found.get("plain", {}).get("wall_s"),
+        "steps": steps,
+        "ratios_to_full": compared(found),
+        "ratios_to_inside": compared(found, "inside"),
+        "a_launch": {
+            name: {key: way.get(key) for key in ("passes", "median_ms", "copy_ms", "wall_s")}
+            for name, way in [*found.get("passes", {}).items(), *found.get("groups", {}).items()]
+            if isinstance(way, dict)
+        },
+        "filters": {
+            name: way.get("by_configuration") or way.get("results")
+            for name, way in found.get("filters", {}).items()
+            if isinstance(way, dict)
+        },
+    }
 
 
 def main():
@@ -562,6 +858,8 @@ def main():
     parser.add_argument("--budget", type=float, default=560, help="seconds for everything")
     parser.add_argument("--keep", type=Path, help="archive of the small reports, KEEP.tar.xz")
     parser.add_argument("--only", nargs="*", help="names of stages")
+    parser.add_argument("--summary", type=Path, help="write a summary of these results instead")
+    parser.add_argument("results", nargs="*", type=Path, help="results to sum up, latest last")
     parser.add_argument("--stage", help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
@@ -572,6 +870,15 @@ def main():
             arguments.result.write_text(text)
         else:
             print(text)
+        return
+    if arguments.summary:
+        parts = [json.loads(path.read_text()) for path in arguments.results]
+        for part in parts:
+            # Results of before launches were grouped by time.
+            if "groups" not in part.get("sample_1", {}).get("extra", {"groups": ""}):
+                part["sample_first"] = part.pop("sample_1")
+        merged = {name: stage for part in parts for name, stage in part.items()}
+        arguments.summary.write_text(json.dumps(summary(merged), indent=1) + "\n")
         return
     begin = time.perf_counter()
     found = {}
@@ -593,19 +900,27 @@ def main():
                     flush=True,
                 )
                 found["ratios to full"] = compared(found)
+                found["ratios to inside"] = compared(found, "inside")
                 arguments.output.write_text(json.dumps(found, indent=1, default=str))
         finally:  # also when Ctrl-C ends it
             if arguments.keep and (kept := Path(folder, "kept")).exists():
                 shutil.make_archive(str(arguments.keep.with_suffix("")), "xztar", kept)
     walls = {
         n: found.get(n, {}).get("wall_s")
-        for n in ("plain", "sample_1", "sample_2", "full", "inside")
+        for n in ("plain", "sample_1", "sample_one", "sample_2", "full", "inside")
     }
     print("wall s:", walls)
     print("ratios to full:", json.dumps(found["ratios to full"]))
+    print("ratios to inside:", json.dumps(found["ratios to inside"]))
     for name, way in found.get("filters", {}).items():
         if isinstance(way, dict):
             print(f"filter {name}: {way.get('results')} results, {way.get('configurations')} of 7")
+    for name, way in [*found.get("passes", {}).items(), *found.get("groups", {}).items()]:
+        if isinstance(way, dict):
+            print(
+                f"passes {name}: {way.get('passes')} passes, {way.get('median_ms')} ms a "
+                f"launch, copies {way.get('copy_ms')} ms, {way.get('wall_s')} s in all"
+            )
     print("wrote", arguments.output, f"({shutil.disk_usage('.').free >> 30} GiB free)")
 
 

@@ -1,4 +1,5 @@
-// Kernels of known work in seven configurations: known [ROUNDS [EXIT_CODE]]; below 0 it aborts.
+// Kernels of known work in seven configurations: known [ROUNDS [EXIT_CODE [MORE_MB]]]; a code below
+// 0 aborts; MORE_MB of device memory are held besides.
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
@@ -34,6 +35,9 @@ int main(int argc, char **argv) {
     size_t bytes = 256u << 20;
     float *out;
     float4 *a, *b;
+    void *more = nullptr;
+    if (argc > 3 && cudaMalloc(&more, (size_t)atoi(argv[3]) << 20) == cudaSuccess)
+        cudaMemset(more, 0, (size_t)atoi(argv[3]) << 20);
     cudaMalloc(&out, 1 << 22);
     cudaMalloc(&a, bytes);
     cudaMalloc(&b, bytes);

@@ -47,7 +47,7 @@ def profile_with_ncu(
             "--sample",
             min=1,
             rich_help_panel=_WHICH,
-            help="Count only so many launches of each kernel and shape; the others get theirs.",
+            help="Count so many launches of each kernel, shape and time; the others get theirs.",
         ),
     ] = None,
     kernel_name: Annotated[
@@ -100,8 +100,10 @@ def profile_with_ncu(
     ] = Times.AUTO,
     replay: Annotated[
         Replay,
-        typer.Option("--replay", rich_help_panel=_HOW, help="Repeat each launch, or the program."),
-    ] = Replay.KERNEL,
+        typer.Option(
+            "--replay", rich_help_panel=_HOW, help="Repeat each launch, the program, or a range."
+        ),
+    ] = Replay.AUTO,
     graphs: Annotated[
         Graphs, typer.Option("--graphs", rich_help_panel=_HOW, help="Kernels of a graph, or all.")
     ] = Graphs.NODE,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mansard.collect.ncu.collect import Progress, Watcher
+    from mansard.collect.ncu.count import Progress, Watcher
 
 _STAGES = {
     "trace": "tracing without counters",

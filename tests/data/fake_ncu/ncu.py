@@ -21,9 +21,16 @@ OPTIONS = """
   --graph-profiling arg (=node)   --metrics arg   --disable-extra-suffixes   --chips arg
   --query-metrics   --profile-from-start arg (=1)   --cache-control arg (=all)
   --clock-control arg (=base)   --nvtx-include arg   --nvtx-exclude arg   --import-sass arg (=1)
-  --log-file arg   -o [ --export ] arg   -f [ --force-overwrite ]
+  --log-file arg   -o [ --export ] arg   -f [ --force-overwrite ]   --preload-library arg
 """
-NEW = ("filter-mode", "graph-profiling", "import-sass", "nvtx-push-pop-scope", "query-metrics")
+NEW = (
+    "preload-library",
+    "filter-mode",
+    "graph-profiling",
+    "import-sass",
+    "nvtx-push-pop-scope",
+    "query-metrics",
+)
 KERNELS = ("nvjet_sm90_tst_256x128_64x4_1x...", "vectorized_elementwise_kernel") * 2
 
 
@@ -107,6 +114,13 @@ def main():
     log.say(
         "==WARNING== Note: Running with uncontrolled GPU caches. Profiling results may be inconsistent."
     )
+    if MODE == "refuse" and "__sass_" in options["--metrics"]:
+        refused = next(name for name in options["--metrics"].split(",") if "__sass_" in name)
+        log.say(f"==ERROR== Metric {refused} is not supported in range replay.")
+        log.say(
+            "==ERROR== See https://docs.nvidia.com/nsight-compute/ProfilingGuide/#compatibility"
+        )
+        sys.exit(1)
     stop = []
     signal.signal(signal.SIGINT, lambda number, frame: stop.append(number))
     child = subprocess.Popen(program)
@@ -118,7 +132,8 @@ def main():
             "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU "
             "Performance Counters on the target device 0.",
         )
-    if MODE == "busy":
+    later = "-2." in options["--export"]
+    if MODE == "busy" or (MODE == "busy-later" and later):
         refuse(
             log,
             child,
@@ -139,7 +154,11 @@ def main():
         log.say(f"==PROF== Report: {write_report(options)}")
         sys.exit(15)
     code = child.wait()
-    counted = () if MODE == "no-kernels" else KERNELS[:2] if MODE == "crash" else KERNELS
+    if MODE == "harmed" and "--preload-library" in options:
+        log.say("==ERROR== The application returned an error code (11).")
+        sys.exit(11)
+    nothing = MODE == "no-kernels" or (MODE == "deaf" and "--preload-library" in options)
+    counted = () if nothing else KERNELS[:2] if MODE == "crash" else KERNELS
     for number, name in enumerate(counted):
         profile(log, name, number)
     if MODE == "crash":
@@ -152,7 +171,7 @@ def main():
         sys.exit(1)
     if code:
         log.say(f"==ERROR== The application returned an error code ({abs(code)}).")
-    if MODE == "no-kernels":
+    if nothing:
         log.say("==WARNING== No kernels were profiled.")
     else:
         log.say(f"==PROF== Report: {write_report(options)}")

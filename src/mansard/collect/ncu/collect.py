@@ -1,51 +1,28 @@
 """The course of a collection with Nsight Compute: trace, count, put together, write."""
 
-import codecs
 import contextlib
 import dataclasses
-import os
 import shutil
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mansard.collect.ncu.choose import chosen_launches
 from mansard.collect.ncu.command import Job, command_line
+from mansard.collect.ncu.count import Progress, Watcher, count_launches
 from mansard.collect.ncu.failures import failure, program_code
+from mansard.collect.ncu.gate import loadable_folder
 from mansard.collect.ncu.installation import NcuTool, find_ncu
-from mansard.collect.ncu.log import Log, Step
 from mansard.collect.ncu.metrics import split_by_chip, table_of, wanted_counters
 from mansard.collect.ncu.options import NcuOptions
-from mansard.collect.ncu.process import Ended, resolve_program, run_program
+from mansard.collect.ncu.process import Ended, resolve_program
+from mansard.collect.ncu.target import choose_target, with_groups
 from mansard.collect.ncu.trace import Traced, trace_program
-from mansard.collect.ncu.trace.trace import TracedLaunch
-from mansard.collect.ncu.vocabulary import is_collective
 from mansard.collect.ncu.write import Counted, write_counted
 from mansard.collect.ranks import Rank, file_of_rank, this_rank
 from mansard.errors import CollectError, DeviceError, InputError, MansardError, OutputError
 from mansard.model.run import Run
-
-#: Keeps ncu from copying its section files to the user's documents before each run.
-_NO_DEPLOYMENT = "NV_COMPUTE_PROFILER_DISABLE_STOCK_FILE_DEPLOYMENT"
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
-    """How far a collection is.
-
-    Attributes:
-        stage: ``trace``, ``count`` or ``write``.
-        step: where ncu is, while it counts.
-        expected: launches that will be counted; None where that is unknown.
-    """
-
-    stage: str
-    step: Step = dataclasses.field(default_factory=Step)
-    expected: int | None = None
-
-
-Watcher = Callable[[Progress], None]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +34,7 @@ class Collected:
         failure: why not, then.
         program_code: exit code of the program; 0 where it is not known to have failed.
         stopped_by: signal that ended the collection early; None if none did.
-        report: where ncu's report is kept, if it is.
+        report: where ncu's report is kept, if it is; further ones of it lie beside it.
         seconds: wall time by stage.
     """
 
@@ -101,7 +78,7 @@ def collect_with_ncu(
     chosen_launches((), options.selection)
     rank = this_rank()
     path = file_of_rank(output, rank)
-    with _working_folder(path) as folder:
+    with _working_folder(path) as folder, loadable_folder(folder) as loadable:
         job = Job(
             program=program,
             report=folder / f"{path.stem}.ncu-rep",
@@ -110,24 +87,25 @@ def collect_with_ncu(
             selection=options.selection,
             conditions=options.conditions,
         )
-        line = command_line(tool, job)
+        command_line(tool, job)
         traced = _trace(program, folder, options, watch)
         if traced.ended is not None and (traced.ended.code or traced.ended.stopped_by):
             return _failed_alone(traced.ended)
-        launches = chosen_launches(traced.trace.launches, options.selection) if traced.trace else []
-        expected = _expected(launches, options) if launches else options.selection.launch_count
-        ended, log = _run_ncu(line, job.log, expected, watch)
-        counted = Counted(
-            command=program,
-            report=job.report,
-            ended=ended,
-            log=log,
-            launches=launches,
-            trace=traced,
-            lost_counters=lost,
+        begin = time.perf_counter()
+        target = choose_target(tool, traced.trace, options, loadable)
+        target = with_groups(
+            dataclasses.replace(target, ranks=rank.size),
+            counters,
+            table,
+            options.conditions,
+            traced.ended.seconds if traced.ended is not None else None,
         )
-        watch(Progress(stage="write", step=log.step, expected=expected))
-        return _conclude(counted, tool, options, path=path, rank=rank)
+        planned_s = time.perf_counter() - begin
+        counting = count_launches(tool, job, target, options.selection, watch)
+        counted = Counted(command=program, counting=counting, trace=traced, lost_counters=lost)
+        watch(Progress(stage="write", step=counting.log.step, expected=target.expected))
+        collected = _conclude(counted, tool, options, path=path, rank=rank)
+    return dataclasses.replace(collected, seconds={**collected.seconds, "plan": planned_s})
 
 
 def _ignore(_progress: Progress) -> None:
@@ -165,79 +143,44 @@ def _failed_alone(ended: Ended) -> Collected:
     )
 
 
-def _run_ncu(
-    line: Sequence[str], log_file: Path, expected: int | None, watch: Watcher
-) -> tuple[Ended, Log]:
-    log = Log()
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    at = 0
-
-    def tick() -> None:
-        nonlocal at
-        with contextlib.suppress(OSError), log_file.open("rb") as file:
-            file.seek(at)
-            data = file.read()
-            at += len(data)
-            log.feed(decoder.decode(data))
-        watch(Progress(stage="count", step=log.step, expected=expected))
-
-    environment = {_NO_DEPLOYMENT: "1", **os.environ}
-    ended = run_program(line, environment=environment, tick=tick)
-    tick()
-    log.close()
-    return ended, log
-
-
 def _conclude(
     counted: Counted, tool: NcuTool, options: NcuOptions, *, path: Path, rank: Rank
 ) -> Collected:
+    counting = counted.counting
     run: Run | None = None
     problem: MansardError | None = None
     report: Path | None = None
-    if counted.report.exists():
+    if counting.reports:
         try:
             run = write_counted(counted, options, path=path, rank=rank)
         except (InputError, OutputError) as error:
             problem = error
     if run is None and not isinstance(problem, OutputError):
-        problem = failure(tool, counted.ended, counted.log, counted.report.parent)
+        problem = failure(tool, counting.ended, counting.log, counting.folder)
     wanted = options.keep_report or (path.with_suffix(".ncu-rep") if run is None else None)
-    if wanted is not None and _worth_keeping(counted.report):
-        report = _keep(counted.report, wanted)
-    seconds = {"count": counted.ended.seconds}
+    if wanted is not None:
+        kept = [_keep(each, wanted, number) for number, each in enumerate(counting.reports, 1)]
+        report = next(filter(None, kept), None)
+    seconds = {"count": counting.ended.seconds}
     if counted.trace.ended is not None:
         seconds["trace"] = counted.trace.ended.seconds
     return Collected(
         run=run,
         failure=problem,
-        program_code=program_code(counted.ended, counted.log),
-        stopped_by=counted.ended.stopped_by,
+        program_code=program_code(counting.ended, counting.log),
+        stopped_by=counting.ended.stopped_by,
         report=report,
         seconds=seconds,
     )
 
 
-def _expected(launches: Sequence[TracedLaunch], options: NcuOptions) -> int:
-    """How many launches ncu will count, as far as the trace tells."""
-    kernels = [
-        launch
-        for launch in launches
-        if launch.kind == "kernel"
-        and (options.selection.collectives or not is_collective(launch.name))
-    ]
-    sample = options.selection.sample
-    if sample is None:
-        return len(kernels)
-    shapes = Counter((each.symbol, each.shape, each.shared_bytes) for each in kernels)
-    return sum(min(sample, count) for count in shapes.values())
-
-
-def _worth_keeping(report: Path) -> bool:
-    return report.exists() and report.stat().st_size > 0
-
-
-def _keep(report: Path, wanted: Path) -> Path:
+def _keep(report: Path, wanted: Path, number: int) -> Path | None:
+    """Move a report to its place; None for an empty one, which is not worth it."""
+    if not report.stat().st_size:
+        return None
     target = wanted / report.name if wanted.is_dir() else wanted
+    if number > 1 and target == wanted:
+        target = wanted.with_stem(f"{wanted.stem}-{number}")
     try:
         shutil.move(report, target)
     except OSError as error:

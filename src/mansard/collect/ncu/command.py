@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
+from mansard.collect.ncu.gate import OPTION
 from mansard.collect.ncu.installation import NcuTool
 from mansard.collect.ncu.options import Conditions, Graphs, Replay, Selection
 from mansard.collect.ncu.vocabulary import vocabulary
@@ -23,6 +24,8 @@ class Job:
         counters: vendor names.
         selection: which launches are counted.
         conditions: how they run.
+        gate: library that shows ncu the launches to count, instead of its own filters.
+        numbers: which launches of each kernel and shape are a sample; the first where empty.
     """
 
     program: Sequence[str]
@@ -31,6 +34,8 @@ class Job:
     counters: Sequence[str]
     selection: Selection = dataclasses.field(default_factory=Selection)
     conditions: Conditions = dataclasses.field(default_factory=Conditions)
+    gate: Path | None = None
+    numbers: Sequence[int] = ()
 
 
 def command_line(tool: NcuTool, job: Job) -> list[str]:
@@ -55,12 +60,12 @@ def command_line(tool: NcuTool, job: Job) -> list[str]:
         *_known(tool, "disable-extra-suffixes"),
         *("--clock-control", conditions.clocks.value),
         *("--cache-control", conditions.caches.value),
-        *("--replay-mode", conditions.replay.value),
+        *("--replay-mode", _replay_mode(conditions)),
         *_replay(tool, conditions),
         "--nvtx",
         *_known(tool, "nvtx-push-pop-scope", conditions.nvtx_scope.value),
         *_graphs(tool, conditions),
-        *_selection(tool, job.selection),
+        *(_selection(tool, job) if job.gate is None else _gated(job.gate)),
     ]
     return [*line, *job.program]
 
@@ -80,8 +85,17 @@ def kernel_filter(selection: Selection) -> str | None:
     return f"{_REGEX}{without}(?=.*({name.removeprefix(_REGEX)}))"
 
 
-def sampling(tool: NcuTool, sample: int, name: str | None) -> list[str]:
-    """Options that count the first launches of each kernel with the same shape, and no others.
+def name_base(tool: NcuTool, selection: Selection) -> str:
+    """Which name of a kernel ncu filters and numbers by: ``mangled`` or ``function``.
+
+    By its function all instances of a template are one. But a name that a person gave is that.
+    """
+    known = "kernel-name-base" in tool.options
+    return "mangled" if known and selection.kernel_name is None else "function"
+
+
+def sampling(tool: NcuTool, wanted: Sequence[int], name: str | None, base: str) -> list[str]:
+    """Options that count some launches of each kernel with the same shape, and no others.
 
     ncu numbers the invocations of a kernel; per launch configuration it does so for each grid,
     block and shared memory apart. The count of launches alone would not tell kernels apart that
@@ -89,13 +103,16 @@ def sampling(tool: NcuTool, sample: int, name: str | None) -> list[str]:
 
     Args:
         tool: the ncu.
-        sample: how many launches.
+        wanted: numbers of launches, from 1.
         name: filter of kernel names.
+        base: which name of a kernel is meant.
     """
     for option in ("filter-mode", "kernel-id"):
         _require(tool, option)
-    numbers = "|".join(str(number) for number in range(1, sample + 1))
+    numbers = "|".join(map(str, wanted))
     per_shape = ["--filter-mode", "per-launch-config"]
+    if base != "function":
+        per_shape += ["--kernel-name-base", base]
     inside = "" if name is None else name
     if ":" in inside.removeprefix(_REGEX):
         # Colons divide the parts of an id, so such a name needs an option of its own.
@@ -103,11 +120,15 @@ def sampling(tool: NcuTool, sample: int, name: str | None) -> list[str]:
     return [*per_shape, "--kernel-id", f"::{inside}:{numbers}"]
 
 
-def _selection(tool: NcuTool, selection: Selection) -> list[str]:
+def _selection(tool: NcuTool, job: Job) -> list[str]:
     line: list[str] = []
-    name = kernel_filter(selection)
+    selection = job.selection
+    # A range or a graph has no name of a kernel.
+    whole = job.conditions.replay.of_ranges or job.conditions.graphs is Graphs.GRAPH
+    name = selection.kernel_name if whole else kernel_filter(selection)
     if selection.sample is not None:
-        line += sampling(tool, selection.sample, name)
+        wanted = job.numbers or range(1, selection.sample + 1)
+        line += sampling(tool, wanted, name, name_base(tool, selection))
     elif name is not None:
         line += ["--kernel-name", name]
     if selection.launch_skip is not None:
@@ -121,6 +142,15 @@ def _selection(tool: NcuTool, selection: Selection) -> list[str]:
     for expression in selection.nvtx_exclude:
         line += ["--nvtx-exclude", expression]
     return line
+
+
+def _gated(library: Path) -> list[str]:
+    return [f"--{OPTION}", str(library), "--profile-from-start", "off"]
+
+
+def _replay_mode(conditions: Conditions) -> str:
+    replay = conditions.replay
+    return (Replay.KERNEL if replay is Replay.AUTO else replay).value
 
 
 def _replay(tool: NcuTool, conditions: Conditions) -> list[str]:

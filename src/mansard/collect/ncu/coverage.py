@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from mansard.collect.ncu.join import INFERRED, JOINED, MEASURED
+from mansard.collect.ncu.join import INFERRED, JOINED, MEASURED, TRACED
 from mansard.collect.ncu.vocabulary import is_collective
 from mansard.counters.apply import Applied
 from mansard.engine import literal
@@ -31,7 +31,7 @@ class Spread:
     Attributes:
         share: uncertainty of the total that comes from launches that were not measured, as a
             part of the total; None where the total is 0 or unknown.
-        checked: part of the inferred amount whose configuration was measured more than once.
+        checked: part of the inferred amount whose group was measured more than once.
     """
 
     share: float | None
@@ -45,6 +45,7 @@ class Coverage:
     Attributes:
         launches: kernels in the trace.
         configurations: distinct kernels with their grid and block.
+        groups: kernels of one configuration and of nearly one time.
         measured: launches that were counted.
         inferred: launches with the counters of another.
         collectives: launches without counters that wait for other ranks.
@@ -52,12 +53,15 @@ class Coverage:
         uncounted_share: their part of the time of all kernels.
         unlike: inferred launches whose time is far from that of the launch they are taken from.
         unlike_share: their part of the time of all kernels.
+        time_apart: by how much times of inferred launches differ from those of the launches they
+            are taken from, as a part of the time of all kernels.
         only_counted: counted launches that have no place in the trace.
         spreads: by quantity: ``flop`` and the levels.
     """
 
     launches: int
     configurations: int
+    groups: int
     measured: int
     inferred: int
     collectives: int
@@ -65,6 +69,7 @@ class Coverage:
     uncounted_share: float
     unlike: int
     unlike_share: float
+    time_apart: float
     only_counted: int
     spreads: Mapping[str, Spread]
 
@@ -76,6 +81,8 @@ class Coverage:
             "launches_inferred": str(self.inferred),
             "launches_uncounted": str(sum(self.uncounted.values()) + self.collectives),
             "configurations": str(self.configurations),
+            "groups": str(self.groups),
+            "time_apart": f"{self.time_apart:.3g}",
         }
         for name, spread in self.spreads.items():
             if spread.share is not None and spread.checked:
@@ -109,13 +116,18 @@ def measure_coverage(connection: "DuckDBPyConnection", applied: Applied) -> Cove
         f"SELECT count(*), coalesce(sum(j.duration_s), 0) FROM {JOINED} j "
         f"JOIN matched m ON m.number = j.row WHERE m.unlike > ln({_UNLIKE})",
     )
-    only = _row(
+    apart = _row(
         connection,
-        "SELECT count(*) FROM samples WHERE twin IS NULL",
+        "SELECT coalesce(sum(abs(t.duration_ns - s.duration_ns)), 0), "
+        "coalesce(sum(t.duration_ns), 0) FROM traced_keyed t LEFT JOIN matched m USING (number) "
+        f"LEFT JOIN samples s ON s.row = m.row AND m.counters_from = {literal(INFERRED)}",
     )
+    only = _row(connection, "SELECT count(*) FROM samples WHERE twin IS NULL")
+    groups = _row(connection, f'SELECT count(DISTINCT "group") FROM {TRACED}')
     return Coverage(
         launches=total[0],
         configurations=total[1],
+        groups=groups[0],
         measured=total[2],
         inferred=total[3],
         collectives=sum(count for name, count, _ in lost if is_collective(name)),
@@ -123,6 +135,7 @@ def measure_coverage(connection: "DuckDBPyConnection", applied: Applied) -> Cove
         uncounted_share=sum(s for name, _, s in lost if not is_collective(name)) / time_s,
         unlike=unlike[0],
         unlike_share=unlike[1] / time_s,
+        time_apart=apart[0] / apart[1] if apart[1] else 0.0,
         only_counted=only[0],
         spreads={
             name: _spread(connection, expression)
@@ -184,9 +197,10 @@ def coverage_notices(coverage: Coverage, *, sampled: bool) -> list[Notice]:
 
 def _sampled(coverage: Coverage) -> str:
     text = (
-        f"{coverage.measured} of {coverage.launches} launches were counted, the first of each of "
-        f"{coverage.configurations} kernels and shapes; {coverage.inferred} have the counters of "
-        "one of these (column counters_from)."
+        f"{coverage.measured} of {coverage.launches} launches were counted, out of "
+        f"{coverage.groups} groups of the same kernel, shape and time ({coverage.configurations} "
+        f"kernels and shapes); {coverage.inferred} have the counters of the one of these whose "
+        "time is nearest (column counters_from)."
     )
     known = {
         name: spread.share
@@ -194,7 +208,11 @@ def _sampled(coverage: Coverage) -> str:
         if spread.share is not None and spread.checked
     }
     if not known:
-        return f"{text} Each was counted once, so the spread is unknown: --sample 2 shows it"
+        return (
+            f"{text} Its time differs from theirs by {format_share(coverage.time_apart)} of the "
+            "time of all: so far totals are off if work goes with time. Each group was counted "
+            "once; --sample 2 shows how far repeats differ"
+        )
     spreads = ", ".join(f"{name} {format_share(share)}" for name, share in known.items())
     least = min(spread.checked or 0.0 for name, spread in coverage.spreads.items() if name in known)
     return f"{text} Repeats differ, which makes totals uncertain by: {spreads}" + (
@@ -215,19 +233,21 @@ def _op(column: str) -> bool:
 
 
 def _spread(connection: "DuckDBPyConnection", expression: str) -> Spread:
-    """Half of the range of the repeats, for every launch that took its value from one of them."""
-    shape = ", ".join(_SHAPE)
+    """Half of the range of the repeats, for every launch that took its value from one of them.
+
+    Repeats are launches that were taken to be alike.
+    """
     row = _row(
         connection,
-        f"WITH valued AS (SELECT name, {shape}, counters_from, ({expression}) AS v "
-        f"FROM {JOINED} WHERE kind = 'kernel'), "
+        f'WITH valued AS (SELECT t."group", counters_from, ({expression}) AS v '
+        f"FROM {JOINED} j JOIN {TRACED} t ON t.number = j.row WHERE j.kind = 'kernel'), "
         "per AS (SELECT "
         f"count(v) FILTER (counters_from = {literal(MEASURED)}) AS repeats, "
         f"max(v) FILTER (counters_from = {literal(MEASURED)}) "
         f"- min(v) FILTER (counters_from = {literal(MEASURED)}) AS range_, "
         f"count(v) FILTER (counters_from = {literal(INFERRED)}) AS others, "
         f"coalesce(sum(v) FILTER (counters_from = {literal(INFERRED)}), 0) AS taken, "
-        f"sum(v) AS total FROM valued GROUP BY name, {shape}) "
+        'sum(v) AS total FROM valued GROUP BY "group") '
         "SELECT sum(total), coalesce(sum(others * range_ / 2) FILTER (repeats > 1), 0), "
         "sum(taken), coalesce(sum(taken) FILTER (repeats > 1), 0) FROM per",
     )

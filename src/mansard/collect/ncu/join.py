@@ -5,6 +5,7 @@ import fnmatch
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from mansard.collect.ncu.plan import Plan, plan_all
 from mansard.collect.ncu.trace.trace import TracedLaunch
 from mansard.collect.ranks import Rank
 from mansard.counters.apply import Applied
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 MEASURED, INFERRED = "measured", "inferred"
 #: Table of the launches that were put together; it is a capture.
 JOINED = "joined"
-_TRACED, _KEYED, _SAMPLES, _MATCHED = "traced", "counted_keyed", "samples", "matched"
+TRACED = "traced"
+_KEYED, _SAMPLES, _MATCHED = "counted_keyed", "samples", "matched"
 _SHAPE = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
 _NS_PER_S = unit_factor("cycle/nsecond")[0]
 _UNKNOWN = -1
@@ -38,12 +40,14 @@ class JoinContext:
         symbols: name of each counted launch as the compiler made it, in the order of rows.
         shared_bytes: counter with the dynamic shared memory of a block.
         work_columns: columns of work that are counted; 0 for copies, which compute nothing.
+        plan: which traced launches were to be counted, and which are alike; all where None.
     """
 
     rank: Rank
     symbols: Sequence[str]
     shared_bytes: str
     work_columns: Sequence[str] = ()
+    plan: Plan | None = None
 
 
 def join(
@@ -54,11 +58,12 @@ def join(
 ) -> Capture:
     """Make one capture of a counted run and a traced run of the same program.
 
-    Its rows are the traced launches, with their times. The n-th launch of a kernel with some
-    grid, block and shared memory in the one run is the n-th in the other, so it was measured. A
+    Its rows are the traced launches, with their times. The n-th counted launch of a kernel with
+    some grid, block and shared memory is the n-th that was to be counted, so it was measured. A
     launch that was not counted gets the counters of a measured one of the same kernel, grid and
-    block: with the same shared memory and phase if there is one, and of these the one whose
-    traced time is nearest. Where there is none, its counters stay unknown.
+    block: with the same shared memory if there is one, and of these the one whose traced time is
+    nearest, whatever its phase: work goes with time. Where there is none, its counters stay
+    unknown.
 
     Args:
         connection: where the capture is.
@@ -66,7 +71,7 @@ def join(
         launches: the traced launches.
         context: names, and what else belongs to the rows.
     """
-    _load(connection, launches)
+    _load(connection, launches, context.plan or plan_all(launches))
     by_symbol = all(launch.symbol for launch in launches if launch.kind == "kernel")
     _key_counted(connection, capture, context, by_symbol=by_symbol)
     _match(connection)
@@ -88,9 +93,10 @@ def needed_counters(capture: Capture, applied: Applied, keep: Sequence[str]) -> 
     )
 
 
-def _load(connection: "DuckDBPyConnection", launches: Sequence[TracedLaunch]) -> None:
+def _load(connection: "DuckDBPyConnection", launches: Sequence[TracedLaunch], plan: Plan) -> None:
     import numpy as np  # noqa: PLC0415  (heavy)
 
+    group_of = {at: group for group, members in enumerate(plan.groups) for at in members}
     texts: Mapping[str, Iterable[str | None]] = {
         "kind": (each.kind for each in launches),
         "symbol": (each.symbol for each in launches),
@@ -107,6 +113,8 @@ def _load(connection: "DuckDBPyConnection", launches: Sequence[TracedLaunch]) ->
         "duration_ns": (each.end_ns - each.start_ns for each in launches),
         "shared": (each.shared_bytes for each in launches),
         "bytes_moved": (each.bytes_moved for each in launches),
+        "group": (group_of.get(at) for at in range(len(launches))),
+        "picked": (int(at in plan.picked) for at in range(len(launches))),
         **{
             name: [None if each.shape is None else each.shape[place] for each in launches]
             for place, name in enumerate(_SHAPE)
@@ -131,7 +139,7 @@ def _load(connection: "DuckDBPyConnection", launches: Sequence[TracedLaunch]) ->
     connection.register("traced arrays", arrays)
     try:
         connection.execute(
-            f'CREATE TABLE {_TRACED} AS SELECT {", ".join(columns)} FROM "traced arrays"'
+            f'CREATE TABLE {TRACED} AS SELECT {", ".join(columns)} FROM "traced arrays"'
         )
     finally:
         connection.unregister("traced arrays")
@@ -158,9 +166,10 @@ def _key_counted(
     shape = ", ".join(_SHAPE)
     try:
         connection.execute(
-            f"CREATE TABLE {_KEYED} AS SELECT *, {_occurrence('process_number')} FROM ("
-            f"SELECT row, {_key(by_symbol)} AS key, {shape}, coalesce({shared}, {_UNKNOWN}) "
-            "AS shared, phase, dense_rank() OVER (ORDER BY process) AS process_number, "
+            f"CREATE TABLE {_KEYED} AS SELECT *, {_occurrence()} FROM ("
+            f"SELECT row, 1 AS picked, {_key(by_symbol)} AS key, {shape}, "
+            f"coalesce({shared}, {_UNKNOWN}) AS shared, phase, "
+            "dense_rank() OVER (ORDER BY process) AS process_number, "
             "row AS number "
             f'FROM {identifier(capture.table)} LEFT JOIN "symbol arrays" USING (row) '
             "WHERE kind = 'kernel' AND grid_x IS NOT NULL)"
@@ -168,11 +177,11 @@ def _key_counted(
     finally:
         connection.unregister("symbol arrays")
     connection.execute(
-        f"CREATE TABLE traced_keyed AS SELECT *, {_occurrence('process_number')} FROM ("
-        f"SELECT number, {_key(by_symbol)} AS key, {shape}, "
+        f"CREATE TABLE traced_keyed AS SELECT *, {_occurrence()} FROM ("
+        f"SELECT number, picked, {_key(by_symbol)} AS key, {shape}, "
         f"coalesce(shared, {_UNKNOWN}) AS shared, phase, duration_ns, "
         "dense_rank() OVER (ORDER BY process) AS process_number "
-        f"FROM {_TRACED} WHERE kind = 'kernel')"
+        f"FROM {TRACED} WHERE kind = 'kernel')"
     )
 
 
@@ -180,9 +189,9 @@ def _key(by_symbol: bool) -> str:
     return "coalesce(nullif(symbol, ''), name)" if by_symbol else "name"
 
 
-def _occurrence(process: str) -> str:
+def _occurrence() -> str:
     return (
-        f"row_number() OVER (PARTITION BY {process}, key, {', '.join(_SHAPE)}, shared "
+        f"row_number() OVER (PARTITION BY picked, process_number, key, {', '.join(_SHAPE)}, shared "
         "ORDER BY number) AS occurrence"
     )
 
@@ -193,7 +202,7 @@ def _match(connection: "DuckDBPyConnection") -> None:
         f"CREATE TABLE {_SAMPLES} AS SELECT c.row, c.key, {', '.join(f'c.{s}' for s in _SHAPE)}, "
         "c.shared, coalesce(t.phase, c.phase) AS phase, t.number AS twin, t.duration_ns "
         f"FROM {_KEYED} c LEFT JOIN traced_keyed t "
-        f"USING (process_number, key, {shape}, shared, occurrence)"
+        f"USING (picked, process_number, key, {shape}, shared, occurrence)"
     )
     unlike = "abs(ln(greatest(t.duration_ns, 1) / greatest(s.duration_ns, 1)))"
     connection.execute(
@@ -204,8 +213,8 @@ def _match(connection: "DuckDBPyConnection") -> None:
         f"FROM traced_keyed t JOIN {_SAMPLES} s USING (key, {shape}) "
         f"WHERE t.number NOT IN (SELECT twin FROM {_SAMPLES} WHERE twin IS NOT NULL) "
         "QUALIFY row_number() OVER (PARTITION BY t.number ORDER BY "
-        "t.shared IS DISTINCT FROM s.shared, t.phase IS DISTINCT FROM s.phase, "
-        f"{unlike} NULLS LAST, s.row) = 1"
+        f"t.shared IS DISTINCT FROM s.shared, {unlike} NULLS LAST, "
+        "t.phase IS DISTINCT FROM s.phase, s.row) = 1"
     )
 
 
@@ -243,7 +252,7 @@ def _write(connection: "DuckDBPyConnection", capture: Capture, context: JoinCont
         ),
     ]
     connection.execute(
-        f"CREATE TABLE {JOINED} AS SELECT {', '.join(columns)} FROM {_TRACED} t "
+        f"CREATE TABLE {JOINED} AS SELECT {', '.join(columns)} FROM {TRACED} t "
         f"LEFT JOIN {_MATCHED} m USING (number) "
         f"LEFT JOIN {identifier(capture.table)} c ON c.row = m.row ORDER BY t.number"
     )

@@ -72,6 +72,17 @@ class Log:
         """How far ncu is."""
         return self._step
 
+    def add(self, other: "Log") -> None:
+        """Take what another run said, after what this one did."""
+        self.messages += [each for each in other.messages if each not in self.messages]
+        self.exit_code = other.exit_code if self.exit_code is None else self.exit_code
+        self.shut_down |= other.shut_down
+        self.no_kernels |= other.no_kernels
+        self.processes = max(self.processes, other.processes)
+        self._step = dataclasses.replace(
+            other.step, kernels=self._step.kernels + other.step.kernels
+        )
+
     def feed(self, text: str) -> None:
         """Take what was added to the log."""
         *whole, self._open = (self._open + text).split("\n")

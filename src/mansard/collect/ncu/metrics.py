@@ -13,6 +13,10 @@ from mansard.counters.table import CounterTable, table_for
 from mansard.errors import DeviceError
 
 _CAPABILITY = re.compile(r"\d+\.\d+")
+#: A counter that replay, a range or a graph does not allow.
+_REFUSED = re.compile(r"Metric (\S+) is not supported in")
+#: Unit and first word of a counter: those that begin so come from one source.
+_KIND = re.compile(r"[a-z0-9]+__[a-z0-9]+_")
 _QUERY_S = 60.0
 #: Nsight Compute makes these itself: they are in no list of the chip.
 _TOOL_PREFIXES = ("launch__", "device__", "derived__", "profiler__")
@@ -32,6 +36,9 @@ def table_of(options: NcuOptions) -> CounterTable:
 def wanted_counters(table: CounterTable, options: NcuOptions) -> tuple[str, ...]:
     """Vendor names of the counters, for the columns asked for or for all that are usual.
 
+    What only tells whether tensor cores were used at all costs a pass, and says nothing more where
+    their work is counted.
+
     Args:
         table: the definitions for the chip.
         options: columns, or how much tensor work.
@@ -43,7 +50,20 @@ def wanted_counters(table: CounterTable, options: NcuOptions) -> tuple[str, ...]
     for group in counter_groups(table):
         if group.name == "base" or _is_wanted(group.name, options.tensor):
             found |= dict.fromkeys(group.counters)
-    return tuple(found)
+    needless = () if options.tensor is Tensor.NONE else table.evidence
+    return tuple(counter for counter in found if counter not in needless)
+
+
+def refused_counters(messages: Sequence[str], counters: Sequence[str]) -> tuple[str, ...]:
+    """Counters that ncu refused, with those of their kind: it names one and does not start.
+
+    Args:
+        messages: what ncu said.
+        counters: what it was asked for.
+    """
+    named = {found[1] for message in messages if (found := _REFUSED.search(message))}
+    kinds = tuple(kind[0] for counter in named if (kind := _KIND.match(counter)))
+    return tuple(each for each in counters if each in named or each.startswith(kinds))
 
 
 def _is_wanted(group: str, tensor: Tensor) -> bool:

@@ -12,10 +12,22 @@ class Replay(StrEnum):
 
     ``kernel``: each launch is repeated in place, its memory saved and restored. ``application``:
     the whole program runs once a pass, which needs no memory and a program that repeats itself.
+    ``auto``: of these the one that takes less time, as far as a traced run tells; else ``kernel``.
+    ``range``: all between cudaProfilerStart and cudaProfilerStop, or in a range that is included,
+    is repeated as one and becomes one row; ``app-range``: the same, and the program runs once a
+    pass.
     """
 
+    AUTO = "auto"
     KERNEL = "kernel"
     APPLICATION = "application"
+    RANGE = "range"
+    APP_RANGE = "app-range"
+
+    @property
+    def of_ranges(self) -> bool:
+        """Whether a row is a range and not a kernel."""
+        return self in (Replay.RANGE, Replay.APP_RANGE)
 
 
 class Graphs(StrEnum):
@@ -132,7 +144,7 @@ class Conditions:
         nvtx_scope: what a push/pop range covers.
     """
 
-    replay: Replay = Replay.KERNEL
+    replay: Replay = Replay.AUTO
     graphs: Graphs = Graphs.NODE
     clocks: Clocks = Clocks.NONE
     caches: Caches = Caches.NONE
@@ -168,6 +180,16 @@ class NcuOptions:
     ncu: Path | None = None
 
     def __post_init__(self) -> None:
+        if self.traced and self.conditions.replay.of_ranges:
+            raise UsageError(
+                f"--replay {self.conditions.replay} counts whole ranges, and a trace has their "
+                "kernels: leave out --sample and --times, or count kernels"
+            )
+        if self.selection.kernel_name is not None and self.conditions.replay.of_ranges:
+            raise UsageError(
+                f"--replay {self.conditions.replay} counts whole ranges, so kernels cannot be "
+                "chosen by name: leave out --kernel-name, or count kernels"
+            )
         if self.traced and self.conditions.graphs is Graphs.GRAPH:
             raise UsageError(
                 "--graphs graph counts whole graphs, and a trace has their kernels: leave out "

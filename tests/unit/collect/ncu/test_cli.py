@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from mansard.cli.profile import CONTEXT, ProfileCommand, profile
 from mansard.cli.progress_ncu import described
-from mansard.collect.ncu.collect import Progress
+from mansard.collect.ncu.count import Progress
 from mansard.collect.ncu.log import Step
 from mansard.errors import PermissionDeniedError
 

@@ -1,5 +1,6 @@
 """The whole course with the fake ncu: what is written, kept, said, and how it ends."""
 
+import dataclasses
 import os
 import shutil
 import signal
@@ -7,17 +8,21 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 from ncu_makers import DATA, GRAPH_NODES, traced
 
 from mansard.collect.ncu import (
+    Conditions,
     NcuOptions,
+    Replay,
     Selection,
     Times,
     collect,
     collect_with_ncu,
     failures,
+    target,
 )
 from mansard.collect.ncu.process import Ended
 from mansard.collect.ncu.symbols import symbols_in
@@ -278,12 +283,180 @@ def test_a_sample_gives_every_launch_its_counters_and_says_whose(fake_ncu, tmp_p
     assert [row[0] for row in found].count("inferred") == 11
     assert all(row[1] > 0 for row in found)
     assert {round(row[2] * 1e6) for row in found} == {10}
-    assert seen()[seen().index("--kernel-id") + 1].endswith(":1|2")
+    assert seen()[seen().index("--preload-library") + 1].endswith("libmansard_gate.so")
+    assert seen()[seen().index("--profile-from-start") + 1] == "off"
+    assert not {"--kernel-id", "--kernel-name"} & {*seen()}
     assert "sampled" in codes(collected)
     extra = collected.run.provenance[0].extra
     assert (extra["launches_measured"], extra["launches_inferred"]) == ("4", "11")
     assert (extra["times_from"], extra["sample"]) == ("a test", "2")
     assert not collected.run.partial
+
+
+def test_an_output_with_blanks_in_its_path_has_its_gate_elsewhere(fake_ncu, tmp_path, trace, seen):
+    trace(*launches_of_the_report())
+    collect_with_ncu(PROGRAM, tmp_path / "my runs" / "r.parquet", sampled(1))
+    gate = seen()[seen().index("--preload-library") + 1]
+    assert " " not in gate
+    assert not Path(gate).exists()
+
+
+def test_where_launches_cannot_be_shown_one_by_one_ncu_takes_the_first(
+    fake_ncu, tmp_path, trace, seen
+):
+    launches = launches_of_the_report(gemms=10, adds=5)
+    trace(*launches, dataclasses.replace(launches[-1], in_graph=True))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", sampled(2))
+    assert seen()[seen().index("--kernel-id") + 1].endswith(":1|2")
+    assert seen()[seen().index("--kernel-name-base") + 1] == "mangled"
+    assert [row[0] for row in rows(collected.run, "counters_from")].count("measured") == 4
+    notices = {notice.code: notice.message for notice in collected.run.all_notices}
+    assert "CUDA graphs" in notices["sampled-by-number"]
+
+
+@pytest.fixture
+def two_groups(monkeypatch):
+    """Bytes in one pass, time and fp32 in another; nothing of integers."""
+
+    def groups_for(table, counters):
+        first = tuple(each for each in counters if "bytes" in each)
+        second = tuple(each for each in counters if "bytes" not in each and "imma" not in each)
+        return [first, second], tuple(each for each in counters if "imma" in each)
+
+    monkeypatch.setattr(target, "groups_for", groups_for)
+
+
+def test_a_sample_of_a_short_program_runs_it_once_for_each_group_of_counters(
+    fake_ncu, tmp_path, trace, seen, two_groups
+):
+    trace(*launches_of_the_report(gemms=300, adds=300))
+    watched = []
+    collected = collect_with_ncu(
+        PROGRAM, tmp_path / "r.parquet", sampled(200), watch=watched.append
+    )
+    origin = collected.run.provenance[0]
+    assert origin.replay == "application"
+    assert (origin.extra["counted_runs"], origin.extra["passes"]) == ("2", "16")
+    assert seen()[seen().index("--replay-mode") + 1] == "kernel"
+    # The last line: the second group alone.
+    assert "dram__bytes.sum" not in seen()[seen().index("--metrics") + 1]
+    assert "counters-left-out" in codes(collected)
+    assert all(row[0] > 0 for row in rows(collected.run, "bytes_dram"))
+    assert (watched[-1].step.kernels, watched[-2].expected) == (8, 800)
+
+
+def test_application_replay_without_a_trace_runs_once_for_each_group_too(
+    fake_ncu, tmp_path, two_groups
+):
+    options = NcuOptions(chip="9.0", conditions=Conditions(replay=Replay.APPLICATION))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", options)
+    assert collected.run.provenance[0].extra["counted_runs"] == "2"
+    assert len(rows(collected.run, "name")) == 4
+
+
+def test_without_a_trace_nothing_tells_that_several_runs_pay(fake_ncu, tmp_path, two_groups):
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", HOPPER)
+    assert "counted_runs" not in collected.run.provenance[0].extra
+
+
+def test_ranks_of_a_job_run_the_program_equally_often(
+    fake_ncu, tmp_path, trace, two_groups, monkeypatch
+):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    trace(*launches_of_the_report(gemms=300, adds=300))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", sampled(200))
+    assert "counted_runs" not in collected.run.provenance[0].extra
+
+
+def test_kernel_replay_on_request_counts_all_in_one_run(
+    fake_ncu, tmp_path, trace, seen, two_groups
+):
+    trace(*launches_of_the_report(gemms=300, adds=300))
+    options = dataclasses.replace(sampled(200), conditions=Conditions(replay=Replay.KERNEL))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", options)
+    assert "counted_runs" not in collected.run.provenance[0].extra
+    assert "dram__bytes.sum" in seen()[seen().index("--metrics") + 1]
+
+
+def test_a_later_run_that_fails_keeps_what_the_first_counted(
+    fake_ncu, tmp_path, trace, two_groups, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NCU", "busy-later")
+    trace(*launches_of_the_report())
+    options = dataclasses.replace(sampled(1), conditions=Conditions(replay=Replay.APPLICATION))
+    keep = dataclasses.replace(options, keep_report=tmp_path / "kept.ncu-rep")
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", keep)
+    assert all(row[0] > 0 for row in rows(collected.run, "bytes_dram"))
+    assert "runs-incomplete" in codes(collected)
+    assert collected.run.partial
+    assert (tmp_path / "kept.ncu-rep").exists()
+
+
+def test_all_reports_are_kept_on_request(fake_ncu, tmp_path, trace, two_groups):
+    trace(*launches_of_the_report())
+    options = dataclasses.replace(
+        sampled(1),
+        conditions=Conditions(replay=Replay.APPLICATION),
+        keep_report=tmp_path / "kept.ncu-rep",
+    )
+    collect_with_ncu(PROGRAM, tmp_path / "r.parquet", options)
+    assert sorted(path.name for path in tmp_path.glob("kept*")) == [
+        "kept-2.ncu-rep",
+        "kept.ncu-rep",
+    ]
+
+
+def test_a_program_that_does_not_hear_the_gate_is_counted_by_the_filters_of_ncu(
+    fake_ncu, tmp_path, trace, seen, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NCU", "deaf")
+    trace(*launches_of_the_report(gemms=10, adds=5))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", sampled(2))
+    assert "--preload-library" not in seen()
+    assert "--kernel-id" in seen()
+    assert len(rows(collected.run, "bytes_dram")) == 15
+    assert "sampled-by-number" in codes(collected)
+
+
+def test_a_program_that_the_gate_harms_is_counted_without_it(
+    fake_ncu, tmp_path, trace, seen, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NCU", "harmed")
+    trace(*launches_of_the_report())
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", sampled(1))
+    assert "--preload-library" not in seen()
+    assert (collected.program_code, collected.failure) == (0, None)
+    assert "sampled-by-number" in codes(collected)
+
+
+def test_missing_permission_does_not_run_the_program_again(
+    fake_ncu, tmp_path, trace, seen, monkeypatch
+):
+    monkeypatch.setenv("FAKE_NCU", "permission")
+    trace(*launches_of_the_report())
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", sampled(1))
+    assert isinstance(collected.failure, PermissionDeniedError)
+    assert "--preload-library" in seen()
+
+
+def test_counters_that_ncu_refuses_are_left_out_and_told(fake_ncu, tmp_path, monkeypatch, seen):
+    monkeypatch.setenv("FAKE_NCU", "refuse")
+    options = NcuOptions(chip="9.0", conditions=Conditions(replay=Replay.RANGE))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", options)
+    assert collected.failure is None
+    asked = seen()[seen().index("--metrics") + 1]
+    assert "__sass_" not in asked
+    assert "dram__bytes.sum" in asked
+    assert not {"--kernel-name", "--kernel-id"} & {*seen()}
+    assert "counters-refused" in codes(collected)
+
+
+def test_when_ncu_refuses_all_counters_it_is_asked_once(fake_ncu, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_NCU", "refuse")
+    options = NcuOptions(chip="9.0", columns=("flop_vector_fp32",))
+    failure = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", options).failure
+    assert "is not supported in range replay" in str(failure)
 
 
 def test_what_will_be_counted_is_known_from_the_trace(fake_ncu, tmp_path, trace):

@@ -146,12 +146,44 @@ def test_a_kernel_named_exactly_is_wanted_whatever_it_does():
 
 
 def test_a_sample_numbers_the_invocations_of_each_kernel_and_shape():
-    assert sampling(NEW, 1, None) == ["--filter-mode", "per-launch-config", "--kernel-id", ":::1"]
-    assert sampling(NEW, 3, "regex:^(?!nccl)")[-1] == "::regex:^(?!nccl):1|2|3"
+    shapes = ["--filter-mode", "per-launch-config"]
+    assert sampling(NEW, [1], None, "function") == [*shapes, "--kernel-id", ":::1"]
+    assert sampling(NEW, (1, 4), "regex:^(?!nccl)", "function")[-1] == "::regex:^(?!nccl):1|4"
+
+
+def test_the_numbers_of_a_sample_come_with_the_job():
+    text = " ".join(line(selection=Selection(sample=1, collectives=True), numbers=(1, 4, 11)))
+    assert "--kernel-id :::1|4|11" in text
+
+
+def test_templates_are_told_apart_where_no_function_was_named():
+    tool = NcuTool(NEW.path, NEW.version, NEW.options | {"kernel-name-base"})
+    text = " ".join(line(tool, selection=Selection(sample=1)))
+    assert "--filter-mode per-launch-config --kernel-name-base mangled --kernel-id" in text
+    named = " ".join(line(tool, selection=Selection(sample=1, kernel_name="gemm")))
+    assert "--kernel-name-base" not in named
+
+
+def test_shown_launches_need_no_filter_of_ncu():
+    text = " ".join(line(selection=Selection(sample=1), gate=Path("/t/gate.so")))
+    assert "--preload-library /t/gate.so --profile-from-start off" in text
+    assert "--kernel-id" not in text
+
+
+def test_whole_ranges_and_graphs_have_no_names_of_kernels():
+    for conditions in (Conditions(replay=Replay.RANGE), Conditions(graphs=Graphs.GRAPH)):
+        assert "--kernel-name" not in line(selection=Selection(), conditions=conditions)
+
+
+def test_ranges_can_neither_be_sampled_nor_chosen_by_kernel():
+    conditions = Conditions(replay=Replay.APP_RANGE)
+    for selection in (Selection(sample=1), Selection(kernel_name="gemm")):
+        with pytest.raises(UsageError, match="--replay app-range counts whole ranges"):
+            NcuOptions(selection=selection, conditions=conditions)
 
 
 def test_a_name_with_colons_gets_an_option_of_its_own():
-    assert sampling(NEW, 2, "regex:(?:a|b)")[2:] == [
+    assert sampling(NEW, (1, 2), "regex:(?:a|b)", "function")[2:] == [
         *("--kernel-name", "regex:(?:a|b)", "--kernel-id", ":::1|2"),
     ]
 

@@ -5,6 +5,7 @@ from ncu_makers import counted, in_order, report_of
 
 from mansard.collect.ncu.coverage import coverage_notices, measure_coverage
 from mansard.collect.ncu.join import JoinContext, join
+from mansard.collect.ncu.plan import Plan
 from mansard.collect.ncu.symbols import symbols_in
 from mansard.collect.ncu.vocabulary import vocabulary
 from mansard.collect.ranks import Rank
@@ -16,7 +17,7 @@ from mansard.readers.ncu_rep import read_ncu_rep
 
 @pytest.fixture
 def coverage(tmp_path):
-    def look(results, launches):
+    def look(results, launches, plan=None):
         report = report_of(tmp_path / "run.ncu-rep", *results)
         with connect(threads=1) as connection:
             capture = read_ncu_rep(report, connection, "counted", name="run.ncu-rep")
@@ -24,6 +25,7 @@ def coverage(tmp_path):
                 rank=Rank(None, 1, "node", 4),
                 symbols=symbols_in(report),
                 shared_bytes=vocabulary().shared_bytes,
+                plan=plan,
             )
             join(connection, capture, launches, context)
             applied = apply(table_for(chip="GH100"), capture.counters)
@@ -61,6 +63,18 @@ def test_repeats_that_differ_make_the_total_uncertain(coverage):
     assert found.spreads["flop"].share is None  # no operation at all: no share of it
 
 
+def test_launches_of_other_times_are_no_repeats(coverage):
+    # 100 and 900 bytes belong to groups of their own: of neither was there a second.
+    found = coverage(
+        [counted(dram=100), counted(dram=900)],
+        in_order({"duration_us": 10}, {"duration_us": 90}, {"duration_us": 90}),
+        Plan(groups=[[0], [1, 2]], picked=frozenset({0, 1})),
+    )
+    assert (found.groups, found.configurations) == (2, 1)
+    assert found.spreads["bytes_dram"].share == 0
+    assert found.spreads["bytes_dram"].checked == 0
+
+
 def test_work_that_repeats_exactly_is_certain(coverage):
     found = coverage([counted(adds=64), counted(adds=64)], in_order({}, {}, {}, {}))
     assert found.spreads["flop"].share == 0
@@ -72,8 +86,19 @@ def test_one_sample_says_nothing_of_the_spread(coverage):
     assert found.spreads["flop"].checked == 0
     (notice,) = coverage_notices(found, sampled=True)
     assert notice.code == "sampled"
-    assert "the spread is unknown: --sample 2" in notice.message
+    assert "Each group was counted once; --sample 2" in notice.message
     assert "flop_uncertainty" not in found.facts
+
+
+def test_times_of_a_launch_and_of_its_sample_say_how_far_totals_may_be_off(coverage):
+    # 10 us against 11 and 12: 3 of 33 us.
+    found = coverage(
+        [counted(dram=10)],
+        in_order({"duration_us": 10}, {"duration_us": 11}, {"duration_us": 12}),
+    )
+    assert found.time_apart == pytest.approx(3 / 33)
+    (notice,) = coverage_notices(found, sampled=True)
+    assert "by 9.1 % of the time" in notice.message
 
 
 def test_a_launch_that_takes_much_longer_than_its_sample_is_told(coverage):

@@ -4,6 +4,7 @@ import pytest
 from ncu_makers import counted, in_order, report_of, traced
 
 from mansard.collect.ncu.join import JoinContext, join
+from mansard.collect.ncu.plan import Plan
 from mansard.collect.ncu.symbols import symbols_in
 from mansard.collect.ncu.vocabulary import vocabulary
 from mansard.collect.ranks import Rank
@@ -17,7 +18,7 @@ RANK = Rank(None, 1, "node", 4)
 def joined(tmp_path):
     """Join results with launches: rows as (name, counters_from, dram bytes, time in us)."""
 
-    def run(results, launches, *, symbols=None, fields=""):
+    def run(results, launches, *, symbols=None, fields="", plan=None):
         report = report_of(tmp_path / "run.ncu-rep", *results)
         with connect(threads=1) as connection:
             capture = read_ncu_rep(report, connection, "counted", name="run.ncu-rep")
@@ -26,6 +27,7 @@ def joined(tmp_path):
                 symbols=symbols_in(report) if symbols is None else symbols,
                 shared_bytes=vocabulary().shared_bytes,
                 work_columns=("flop_vector_fp32",),
+                plan=plan,
             )
             result = join(connection, capture, launches, context)
             wanted = fields or (
@@ -68,7 +70,7 @@ def test_another_launch_takes_the_counters_of_the_one_whose_time_is_nearest(join
     ]
 
 
-def test_a_launch_of_the_same_phase_is_preferred_to_one_of_the_same_time(joined):
+def test_time_tells_more_of_the_work_than_the_phase(joined):
     rows = joined(
         [counted(dram=100), counted(dram=200)],
         in_order(
@@ -77,7 +79,37 @@ def test_a_launch_of_the_same_phase_is_preferred_to_one_of_the_same_time(joined)
             {"phase": "backward", "duration_us": 10},
         ),
     )
+    assert rows[2] == ("inferred", 100, 10)
+
+
+def test_of_two_of_the_same_time_the_one_of_the_same_phase_is_taken(joined):
+    rows = joined(
+        [counted(dram=100), counted(dram=200)],
+        in_order({"phase": "forward"}, {"phase": "backward"}, {"phase": "backward"}),
+    )
     assert rows[2] == ("inferred", 200, 10)
+
+
+def test_counted_launches_take_the_places_of_those_that_were_picked(joined):
+    launches = in_order(
+        {"duration_us": 90},
+        {"duration_us": 10},
+        {"symbol": "mul"},
+        {"duration_us": 91},
+        {"duration_us": 11},
+    )
+    rows = joined(
+        [counted("mul", dram=7), counted("add", dram=900), counted("add", dram=100)],
+        launches,
+        plan=Plan(groups=[[0, 3], [1, 4], [2]], picked=frozenset({2, 3, 4})),
+    )
+    assert rows == [
+        ("inferred", 900, 90),
+        ("inferred", 100, 10),
+        ("measured", 7, 10),
+        ("measured", 900, 91),
+        ("measured", 100, 11),
+    ]
 
 
 def test_shared_memory_tells_launches_of_one_shape_apart(joined):

@@ -7,7 +7,13 @@ from ncu_makers import program_file
 
 from mansard.collect.ncu import metrics
 from mansard.collect.ncu.installation import NcuTool, examine
-from mansard.collect.ncu.metrics import metrics_in, split_by_chip, table_of, wanted_counters
+from mansard.collect.ncu.metrics import (
+    metrics_in,
+    refused_counters,
+    split_by_chip,
+    table_of,
+    wanted_counters,
+)
 from mansard.collect.ncu.options import NcuOptions, Tensor
 from mansard.counters.table import table_for
 from mansard.errors import DeviceError
@@ -46,9 +52,22 @@ def test_dense_tensor_work_is_counted_by_default_and_sparse_on_request():
     assert "sm__ops_path_tensor_src_bf16_dst_fp32.sum" in every
     none = wanted_counters(HOPPER, NcuOptions(tensor=Tensor.NONE))
     assert not any("ops_path_tensor" in counter for counter in none)
-    # The cheap evidence that tells launches without any tensor work.
+    # What tells launches without any tensor work costs a pass, and is needed only here.
     assert "sm__inst_executed_pipe_tensor.sum" in none
-    assert set(none) < set(dense)
+    assert "sm__inst_executed_pipe_tensor.sum" not in dense
+    assert set(none) - set(dense) == set(HOPPER.evidence)
+
+
+def test_a_refused_counter_takes_those_of_its_kind_along():
+    refused = refused_counters(
+        ["==ERROR== Metric sm__sass_adds.sum is not supported in range replay."],
+        ("dram__bytes.sum", "sm__sass_adds.sum", "sm__sass_muls.sum", "sm__inst.sum"),
+    )
+    assert refused == ("sm__sass_adds.sum", "sm__sass_muls.sum")
+
+
+def test_a_message_about_something_else_refuses_nothing():
+    assert refused_counters(["==ERROR== out of memory", ""], ("dram__bytes.sum",)) == ()
 
 
 def test_columns_choose_their_counters_alone():

@@ -69,7 +69,7 @@ def read_sqlite(path: Path, *, from_start: bool = True) -> ProgramTrace:
         raise CollectError(f"the trace of Nsight Systems cannot be read: {error}") from error
     if not any(launch.kind == "kernel" for launch in launches):
         raise CollectError("Nsight Systems saw no kernel", slug="no-kernels")
-    return ProgramTrace(launches=launches, source="Nsight Systems")
+    return ProgramTrace(launches=launches, source="Nsight Systems", from_start=from_start)
 
 
 def _launches(file: sqlite3.Connection, *, from_start: bool) -> Iterator[TracedLaunch]:
@@ -110,6 +110,7 @@ def _kernel(row: sqlite3.Row, texts: Mapping[int, str], process: int) -> TracedL
         end_ns=row["end"],
         shape=tuple(row[field] for field in _SHAPE),
         shared_bytes=_value(row, "dynamicSharedMemory"),
+        in_graph=bool(_value(row, "graphNodeId")),
     )
 
 

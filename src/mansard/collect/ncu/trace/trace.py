@@ -38,6 +38,7 @@ class TracedLaunch:
         ranges: named ranges around it, outermost first.
         phase: the outermost range that no library opened for itself.
         in_region: whether it lies between cudaProfilerStart and cudaProfilerStop.
+        in_graph: whether it is a node of a CUDA graph.
         bytes_moved: bytes copied or set; None for kernels.
     """
 
@@ -54,6 +55,7 @@ class TracedLaunch:
     ranges: tuple[str, ...] = ()
     phase: str | None = None
     in_region: bool = False
+    in_graph: bool = False
     bytes_moved: int | None = None
 
 
@@ -65,11 +67,13 @@ class ProgramTrace:
         launches: by process, and there in the order of their calls.
         source: how it was recorded, e.g. ``CUPTI 13.0``.
         notices: what the user must know of it.
+        from_start: whether it holds what ran before the region that was asked for.
     """
 
     launches: Sequence[TracedLaunch]
     source: str
     notices: tuple[Notice, ...] = ()
+    from_start: bool = True
 
     @property
     def kernels(self) -> list[TracedLaunch]:
@@ -203,7 +207,7 @@ def _kernels(
     columns = {
         field: kernels[field].tolist()
         for field in (
-            *("name", "deviceId", "streamId", "start", "end", "correlationId"),
+            *("name", "deviceId", "streamId", "start", "end", "correlationId", "graphNodeId"),
             *("dynamicSharedMemory", *(f"{each[:-2]}{each[-1].upper()}" for each in _AXES)),
         )
     }
@@ -222,6 +226,7 @@ def _kernels(
                 end_ns=columns["end"][row],
                 shape=shape,
                 shared_bytes=columns["dynamicSharedMemory"][row],
+                in_graph=bool(columns["graphNodeId"][row]),
             ),
         )
         for row, shape in enumerate(shapes)
