@@ -1,19 +1,26 @@
 """CPU ceilings of the generated kernels, beside the same kernels in C and beside likwid-bench.
 
-``python benchmarks/cpu_ceilings.py [--rounds 5] [--budget SECONDS] [--threads N] [--no-likwid]
-[--json]``
+``python benchmarks/cpu_ceilings.py [--rounds 5] [--only PATTERN] [--budget SECONDS] [--threads N]
+[--no-likwid] [--json]``
 
 Each round measures every kernel once with each tool, in turn, on the same threads. C
-(``cpu_peer.c``, gcc) runs in the same process on the same memory; likwid-bench, where it is
-installed, is a process of its own with its own kernels; of some short runs in a round the best is
-taken, because it cannot tell that another program took a core. Shown are medians over the rounds
-and the ratio to ours in the same round. Wanted: within 2 % (above 1.00 means that ours is faster).
+(``cpu_peer.c``, gcc) runs in the same process on the same memory. likwid-bench, where it is
+installed, is a process of its own with its own kernels, so memory kernels are compared with ours
+made like its own (``like``): loops as long as likwid's (4 vectors instead of 16), pages of 4 KiB
+(it does not ask for large ones), arrays of the same size.
+
+The first iterations of likwid-bench are slow, and its clock starts before all threads do: in caches
+the difference of a short and a long run counts, each the best of some. Shown are medians over the
+rounds and the ratio to ours in the same round. Wanted: within 2 % (above 1.00 means that ours is
+faster); a range of some tens of percent says that other programs took the cores.
 """
 
 import argparse
 import ctypes
 import dataclasses
+import fnmatch
 import json
+import mmap
 import os
 import re
 import shutil
@@ -24,6 +31,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "src")]
@@ -56,21 +64,23 @@ LIKWID_STREAM = {
     "copy nt": "copy_mem{}",
     "triad nt": "stream_mem{}",
 }
-MEGA = 1_000_000
-#: Length of a likwid-bench run, and how many make one measurement.
-LIKWID_S = 0.005
-LIKWID_RUNS = 5
+#: Length of a short and of a long run of likwid-bench, and how many of each: the more, the shorter
+#: they are, since other programs take the cores now and then. Each takes a second to start.
+LIKWID_S = (0.005, 0.025)
+LIKWID_RUNS = 8
+LIKWID_LONG_RUNS = 3
 
 
 @dataclasses.dataclass
 class Case:
-    """One kernel in up to three versions."""
+    """One kernel in up to four versions; ``like`` is ours as likwid has it, None for the same."""
 
     name: str
     unit: str
     ours: Any
     peer: Any
     likwid: list[str] | None
+    like: Any = None
     found: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     disturbed: int = 0
 
@@ -78,6 +88,7 @@ class Case:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", default="*", help="kernels whose name matches, e.g. 'l2*'")
     parser.add_argument("--budget", type=float, default=3600, help="no round starts after this, s")
     parser.add_argument("--threads", type=int)
     parser.add_argument("--no-likwid", action="store_true")
@@ -90,8 +101,11 @@ def main() -> None:
         rig = Rig(processor, team)
         rig.reserve(plan.each_bytes, 0)
         library = compiled_peer(Path(folder), rig.vector_bytes)
-        likwid = None if options.no_likwid else shutil.which("likwid-bench")
-        cases = all_cases(rig, plan, library, likwid)
+        likwid = None if options.no_likwid else Likwid.found(rig.vector_bytes, len(plan.cpus))
+        every = all_cases(rig, plan, library)
+        cases = [case for case in every if fnmatch.fnmatch(case.name, options.only)]
+        if likwid:
+            with_likwid(cases, plan, likwid, Rig(processor, team))
         begin = time.monotonic()
         done = 0
         for number in range(options.rounds):
@@ -131,35 +145,74 @@ def compiled_peer(folder: Path, width: int) -> ctypes.CDLL:
     return ctypes.CDLL(str(target))
 
 
-def all_cases(rig: Rig, plan: Any, library: ctypes.CDLL, likwid: str | None) -> list[Case]:
+def all_cases(rig: Rig, plan: Any, library: ctypes.CDLL) -> list[Case]:
     cases = []
-    threads = len(plan.cpus)
     processor = rig.processor
-    suffix = {64: "_avx512", 32: "_avx"}.get(rig.vector_bytes, "_none")
-    listing = likwid and subprocess.run([likwid, "-a"], check=True, capture_output=True, text=True)
-    known = {line.split(" ")[0] for line in listing.stdout.splitlines()} if listing else set()
-
-    def command(template: str | None, footprint_bytes: int) -> list[str] | None:
-        if not likwid or not template or template.format(suffix) not in known:
-            return None
-        size = f"S0:{threads * footprint_bytes // 1000}kB:{threads}"
-        return [likwid, "-t", template.format(suffix), "-w", size, "-i"]
-
     for recipe in recipes_for(processor.architecture, processor.flags):
         ours = rig.compute(recipe).whole
         kernel = peer_kernel(library, PEER_COMPUTE.get(recipe.path, "none"))
         if kernel:
             check_result(recipe, kernel, rig.team)
         peer = dataclasses.replace(ours, kernel=kernel) if kernel else None
-        line = command(LIKWID_COMPUTE.get(recipe.path), 16000)
-        cases.append(Case(f"{recipe.path} {recipe.instruction}", "FLOP/s", ours, peer, line))
+        cases.append(Case(f"{recipe.path} {recipe.instruction}", "FLOP/s", ours, peer, None))
     for stream in plan.streams:
         ours = rig.stream(stream.access, stream.level.footprint_bytes, 0).whole
         kernel = peer_kernel(library, stream.access.replace(" ", "_"))
         peer = dataclasses.replace(ours, kernel=kernel) if kernel else None
-        line = command(LIKWID_STREAM[stream.access], stream.level.footprint_bytes)
-        cases.append(Case(stream.label, "byte/s", ours, peer, line))
+        cases.append(Case(stream.label, "byte/s", ours, peer, None))
     return cases
+
+
+@dataclasses.dataclass(frozen=True)
+class Likwid:
+    """The installed likwid-bench: its kernels, and the bytes of each stream in an iteration."""
+
+    program: str
+    suffix: str
+    threads: int
+    kernels: frozenset[str]
+
+    @classmethod
+    def found(cls, vector_bytes: int, threads: int) -> "Likwid | None":
+        program = shutil.which("likwid-bench")
+        if program is None:
+            return None
+        suffix = {64: "_avx512", 32: "_avx"}.get(vector_bytes, "_none")
+        listing = output([program, "-a"])
+        return cls(
+            program, suffix, threads, frozenset(re.findall(r"^(\w+) -", listing, re.MULTILINE))
+        )
+
+    def command(self, template: str | None, footprint_bytes: int) -> list[str] | None:
+        """All but the number of iterations; None where it has no such kernel."""
+        name = (template or "").format(self.suffix)
+        if name not in self.kernels:
+            return None
+        size = f"S0:{self.threads * footprint_bytes // 1000}kB:{self.threads}"
+        return [self.program, "-t", name, "-W", size, "-i"]
+
+    def loop_bytes(self, name: str) -> int:
+        """Bytes of each stream in one iteration of a kernel's loop."""
+        found = re.search(r"Loop stride: (\d+)", output([self.program, "-l", name]))
+        return 8 * int(found[1]) if found else 0
+
+
+def with_likwid(cases: list[Case], plan: Any, likwid: Likwid, rig: Rig) -> None:
+    """Add likwid's command to the cases, and our kernels made like its own."""
+    streams = {stream.label: stream for stream in plan.streams}
+    with mock.patch.object(mmap, "MADV_HUGEPAGE", None):
+        rig.reserve(plan.each_bytes, 0)
+    for case in cases:
+        stream = streams.get(case.name)
+        if stream is None:
+            path = " ".join(case.name.split()[:2])
+            case.likwid = likwid.command(LIKWID_COMPUTE.get(path), 16000)
+            continue
+        footprint = stream.level.footprint_bytes
+        case.likwid = likwid.command(LIKWID_STREAM[stream.access], footprint)
+        if case.likwid:
+            vectors = likwid.loop_bytes(case.likwid[2]) // rig.vector_bytes
+            case.like = rig.stream(stream.access, footprint, 0, vectors=vectors).whole
 
 
 def peer_kernel(library: ctypes.CDLL, name: str) -> Kernel | None:
@@ -172,7 +225,7 @@ def peer_kernel(library: ctypes.CDLL, name: str) -> Kernel | None:
 
 
 def one_round(case: Case, *, reverse: bool) -> None:
-    sides = [("ours", case.ours), ("C", case.peer)]
+    sides = [("ours", case.ours), ("C", case.peer), ("like", case.like)]
     for name, workload in reversed(sides) if reverse else sides:
         if workload is None:
             continue
@@ -187,39 +240,49 @@ def one_round(case: Case, *, reverse: bool) -> None:
 
 
 def likwid_rate(command: list[str], expected: float) -> float:
-    """The best of some short runs; ``expected`` tells how many iterations are short."""
-    iterations = 1
-    work, rate = likwid_run(command, iterations)
-    rates = [rate]
-    iterations = max(1, round(LIKWID_S * expected / work))
-    # One iteration over main memory is long by itself, and so is writing it before.
-    runs = LIKWID_RUNS if iterations > 1 else 1
-    rates += [likwid_run(command, iterations)[1] for _ in range(runs)]
-    return max(rates)
+    """What a long run does more than a short one, over the time it takes more.
+
+    In main memory an iteration is long by itself: there it is the rate of the long run.
+    """
+    work, _ = likwid_run(command, 1)
+    short = max(1, round(LIKWID_S[0] * expected / work))
+    long = max(short + 2, round(LIKWID_S[1] * expected / work))
+    if short == 1:
+        seconds = [likwid_run(command, long)[1] for _ in range(LIKWID_LONG_RUNS)]
+        return long * work / statistics.median(seconds)
+    first, second = (
+        min(likwid_run(command, iterations)[1] for _ in range(LIKWID_RUNS))
+        for iterations in (short, long)
+    )
+    return (long - short) * work / (second - first)
 
 
 def likwid_run(command: list[str], iterations: int) -> tuple[float, float]:
-    """Work of one iteration, and the rate."""
-    line = [*command, str(iterations)]
-    done = subprocess.run(line, capture_output=True, text=True, check=True)
-    computes = "peakflops" in command[2]
-    volume = r"Number of Flops:" if computes else r"Data volume \(Byte\):"
-    rate = "MFlops/s" if computes else "MByte/s"
-    found = [re.search(rf"{name}\s*:?\s+([\d.]+)", done.stdout) for name in (volume, rate)]
+    """Work of one iteration, and the seconds that all took."""
+    text = output([*command, str(iterations)])
+    volume = "Number of Flops:" if "peakflops" in command[2] else r"Data volume \(Byte\):"
+    found = [re.search(rf"^{name}\s+([\d.e+-]+)", text, re.MULTILINE) for name in (volume, "Time:")]
     if not found[0] or not found[1]:
-        raise SystemExit(f"likwid-bench printed no result: {' '.join(line)}\n{done.stdout}")
-    return float(found[0][1]) / iterations, float(found[1][1]) * MEGA
+        raise SystemExit(f"likwid-bench printed no result: {' '.join(command)}\n{text}")
+    return float(found[0][1]) / iterations, float(found[1][1])
+
+
+def output(command: list[str]) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def row_of(case: Case) -> dict[str, Any]:
     row: dict[str, Any] = {"name": case.name, "unit": case.unit, "disturbed": case.disturbed}
-    ours = case.found["ours"]
+    if case.likwid:
+        row["likwid kernel"] = case.likwid[2]
     for name, rates in case.found.items():
         row[name] = statistics.median(rates)
-        if name != "ours":
-            ratios = [mine / other for mine, other in zip(ours, rates, strict=True)]
-            row[f"ours/{name}"] = statistics.median(ratios)
-            row[f"ours/{name} range"] = [min(ratios), max(ratios)]
+    like = case.found.get("like", case.found["ours"])
+    for other, mine in (("C", case.found["ours"]), ("likwid", like)):
+        if other in case.found:
+            ratios = [one / two for one, two in zip(mine, case.found[other], strict=True)]
+            row[f"ours/{other}"] = statistics.median(ratios)
+            row[f"ours/{other} range"] = [min(ratios), max(ratios)]
     return row
 
 
@@ -229,24 +292,27 @@ def print_table(conditions: dict[str, Any], rows: list[dict[str, Any]]) -> None:
         f" {conditions['rounds']} rounds, load average {conditions['load_average_before']:.1f}"
         f" before and {conditions['load_average_after']:.1f} after"
     )
-    print(f"{'':32}{'ours':>8}{'C':>8}{'ratio':>7}{'range':>12}{'likwid':>8}{'ratio':>7}")
+    print(
+        f"{'':24}{'ours':>8}{'C':>8}{'ratio':>6}{'range':>10}"
+        f"{'like':>8}{'likwid':>8}{'ratio':>6}{'range':>10}"
+    )
     for row in rows:
-
-        def rate(name: str, row: dict[str, Any] = row) -> str:
-            return format_si(row.get(name), "", 4)
-
-        def ratio(name: str, row: dict[str, Any] = row) -> str:
-            value = row.get(f"ours/{name}")
-            return "-" if value is None else f"{value:.3f}"
-
-        low, high = row.get("ours/C range", (None, None))
-        span = "-" if low is None else f"{low:.2f}-{high:.2f}"
+        rates = {name: format_si(row.get(name), "", 4) for name in ("ours", "C", "like", "likwid")}
         print(
-            f"{row['name'][:31]:32}{rate('ours'):>8}{rate('C'):>8}{ratio('C'):>7}{span:>12}"
-            f"{rate('likwid'):>8}{ratio('likwid'):>7}{' *' if row['disturbed'] else ''}"
+            f"{row['name'][:23]:24}{rates['ours']:>8}{rates['C']:>8}{compared(row, 'C')}"
+            f"{rates['like']:>8}{rates['likwid']:>8}{compared(row, 'likwid')}"
+            f"{' *' if row['disturbed'] else ''}"
         )
     if any(row["disturbed"] for row in rows):
         print("* other programs took a core in some of the samples")
+
+
+def compared(row: dict[str, Any], other: str) -> str:
+    value = row.get(f"ours/{other}")
+    if value is None:
+        return f"{'-':>6}{'-':>10}"
+    low, high = row[f"ours/{other} range"]
+    return f"{value:6.3f}{f'{low:.2f}-{high:.2f}':>10}"
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ OWNERS = {
     "fsspec": {"location.py"},
     "torch": {"workloads/pytorch", "workloads/keras/step_torch.py"},
     "keras": {"workloads/keras", "collect/frameworks.py"},
-    "jax": {"workloads/keras/step_jax.py"},
+    "jax": {"workloads/keras/step_jax.py", "workloads/keras/layers_jax.py"},
     "tensorflow": {"workloads/keras/step_tensorflow.py"},
     "h5py": {"workloads/climate_files.py"},
 }

@@ -22,7 +22,7 @@ def test_the_list_names_every_cell_and_fits_80_columns(tmp_path, capsys):
     assert mansard("--list", "--device", "cpu", "-o", tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line[:2].strip().isdecimal()]
-    assert len(titles) == 24
+    assert len(titles) == 27
     assert max(map(len, titles)) <= 80
     assert list(tmp_path.iterdir()) == []
 
@@ -34,7 +34,7 @@ def test_the_quick_list_has_six(tmp_path, capsys):
 
 def test_what_cannot_run_here_is_a_line_and_the_report_is_written(tmp_path, capsys):
     """A CUDA graph needs a GPU; without PyTorch, PyTorch is what is missing."""
-    assert mansard("--device", "cpu", "--only", "_graph_", "-o", tmp_path) == PARTIAL
+    assert mansard("--device", "cpu", "--only", "adam-fused_graph", "-o", tmp_path) == PARTIAL
     assert "unavailable" in capsys.readouterr().out
     (cell,) = (tmp_path / "cells").iterdir()
     record = json.loads(cell.read_text(encoding="utf-8"))
@@ -47,7 +47,7 @@ def test_what_cannot_run_here_is_a_line_and_the_report_is_written(tmp_path, caps
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_a_cell_runs_on_the_cpu_and_is_kept(tmp_path, capsys):
-    cell = ("--device", "cpu", "--only", "decode_torch_bf16", "-o", tmp_path)
+    cell = ("--device", "cpu", "--only", "decode_torch_bf16_eager", "-o", tmp_path)
     assert mansard(*cell) == 0
     (file,) = (tmp_path / "cells").iterdir()
     record = json.loads(file.read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def test_a_cell_runs_on_the_cpu_and_is_kept(tmp_path, capsys):
 @pytest.mark.skipif(find_library("cuda") is None, reason="needs an NVIDIA GPU")
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_a_cell_runs_on_a_gpu_with_counters(tmp_path):
-    assert mansard("--device", "cuda:0", "--only", "decode_torch_bf16", "-o", tmp_path) == 0
+    assert mansard("--device", "cuda:0", "--only", "decode_torch_bf16_eager", "-o", tmp_path) == 0
     (file,) = (tmp_path / "cells").iterdir()
     record = json.loads(file.read_text(encoding="utf-8"))
     assert record["collect_reason"] is None

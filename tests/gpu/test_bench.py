@@ -74,6 +74,13 @@ def test_latency_grows_with_distance(machine):
     assert times == sorted(times)
 
 
+def test_the_latency_of_l2_is_that_of_lines_that_were_read_before(machine):
+    (l2,) = (c for c in machine.ceilings if c.kind == "latency" and c.level == "l2")
+    assert l2.evidence["cycles"] <= 1.02 * l2.evidence["first_pass_cycles"]
+    # The first pass over the set is not among the samples, so they agree from the first on.
+    assert max(l2.samples) < 1.1 * min(l2.samples)
+
+
 def test_a_chain_of_graph_nodes_is_cheaper_than_launches_and_these_than_waiting(machine):
     node, stream, wait = (
         machine.launch_cost(access).value for access in ("graph node", "stream", "synchronize")

@@ -128,20 +128,24 @@ def test_a_rank_that_dies_leaves_the_file_of_the_other(tmp_path):
     assert (tmp_path / "run" / "rank0.parquet").exists(), output[-3000:]
 
 
-def test_nvlink_is_measured_in_both_directions_and_within_its_limit(tmp_path):
+def test_the_link_to_a_neighbour_is_measured_and_never_called_pcie(tmp_path):
     path = tmp_path / "machine.json"
     subprocess.run(
-        [sys.executable, "-m", "mansard", "bench", "--quick", "--only", "*link*", "-o", str(path)],
+        [sys.executable, "-m", "mansard", "bench", "--quick", "--only", "link*", "-o", str(path)],
         check=True,
         env=ENVIRONMENT,
         timeout=120,
     )
-    links = [
-        each
+    links = {
+        each["access"]: each
         for each in json.loads(path.read_text(encoding="utf-8"))["ceilings"]
-        if "NVLink" in (each.get("instruction") or "")
-    ]
-    assert {each["access"] for each in links} >= {"read", "write"}
-    for each in links:
-        assert each.get("status", "measured") == "measured", each.get("reason")
-        assert (each.get("share_of_limit") or 0) <= 1
+        if each["instruction"] in ("NVLink", "peer link")
+    }
+    assert {*links} == {"read", "write", "copy"}
+    for each in links.values():
+        assert each.get("status", "measured") == "measured", each["reason"]
+        assert each["evidence"]["link_sources"]["NVLink P2P"]
+        assert each.get("share_of_limit", 0) <= 1
+        assert ("limit_at_clock" in each) == (each["instruction"] == "NVLink")
+    # The engines of both GPUs work at the same time, so both ways are more than one.
+    assert links["copy"]["value"] > 1.5 * links["read"]["value"]

@@ -14,8 +14,10 @@ from mansard.units import format_share, format_si
 _CLOCK_LOW = 0.05
 #: A GPU that idles less than this is busy enough.
 _IDLE = 0.05
-#: Gaps this many times longer than a launch costs are not the cost of launching.
+#: Gaps this many times longer than a launch costs are not the cost of launching ...
 _LONG_GAPS = 10
+#: ... but up to this many what an eager framework needs from one operator to the next.
+_WAITING_GAPS = 70
 
 
 def low_clock(case: Case) -> Iterator[Advice]:
@@ -84,15 +86,21 @@ def idle_gpu(case: Case) -> Iterator[Advice]:
     if share < _IDLE:
         return
     mean_s = idle_s / timeline.gaps
-    limit_s = _LONG_GAPS * (case.launch_cost_s or case.option("short_launch_s"))
+    launch_s = case.launch_cost_s or case.option("short_launch_s")
     longest = (
         f"the longest, {seconds(timeline.longest_gap_s)}, ends with "
         f"{_short_name(case, timeline.longest_gap_before)}"
     )
-    if mean_s < limit_s:
+    if mean_s < _LONG_GAPS * launch_s:
         remedy = (
             "They are as short as launching takes: the host cannot launch faster. CUDA graphs, "
             "torch.compile and larger kernels need fewer launches"
+        )
+    elif mean_s < _WAITING_GAPS * launch_s:
+        remedy = (
+            "They are longer than launching takes, and as long as a framework in Python may need "
+            "from one operator to the next: CUDA graphs and torch.compile need fewer; or the host "
+            "waits (.item(), .cpu(), a data loader)"
         )
     else:
         remedy = (

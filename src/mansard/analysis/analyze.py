@@ -12,6 +12,7 @@ from mansard.analysis.floors import resources
 from mansard.analysis.grids import idle_sms, shapes, sm_count
 from mansard.analysis.groups import group, kernel
 from mansard.analysis.launches import Launches, launches
+from mansard.analysis.layers import layers
 from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.parts import Part
 from mansard.analysis.ranks import fleet
@@ -39,7 +40,8 @@ def analyze(
     """Place a run under the roofs of a machine.
 
     Each launch gets a least time for every resource (see ``analysis.floors``); times, work,
-    traffic and floors are then summed by kernel, phase, family and rank.
+    traffic and floors are then summed by kernel, phase, family and rank, and by module and
+    operator of the framework where they are known.
 
     Args:
         run: the recorded launches, or a part of them.
@@ -91,6 +93,7 @@ def _analyze(
         plan = cube.build(connection, plan, machine)
         rows = cube.roll_up(connection, plan)
         shaped = shapes(connection, found, plan.scan)
+        named = layers(connection, plan)
         kinds = cube.kinds(connection)
         idle = idle_sms(connection, found, sm_count(run.provenance, machine))
         passed = timeline(connection, found, plan.scan)
@@ -118,6 +121,9 @@ def _analyze(
         ),
         ranks=tuple(sorted((group(row, plan) for row in rows if row.of == "rank"), key=_by_rank)),
         kernels=tuple(kernels),
+        modules=named["module"],
+        layers=named["layer"],
+        operators=named["operator"],
         notices=findings(facts, (*run.all_notices, *notices)),
         options=dataclasses.asdict(options),
         timeline=passed,

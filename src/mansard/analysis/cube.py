@@ -139,22 +139,15 @@ def _confirmed(connection: "DuckDBPyConnection", plan: Plan) -> bool:
 
 def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
     """Sum the cube to totals, phases (in order of first launch), ranks, families and kernels."""
-    summed = []
-    for name in measures(plan):
-        how = "min" if name in _LEAST else "max" if name in _MOST else "sum"
-        quoted = engine.identifier(name)
-        summed.append(f"{how}({quoted}) AS {quoted}")
-    cursor = connection.execute(
+    rows = _summed(
+        connection,
+        plan,
         f"SELECT {_GROUPED}, any_value(short_name) AS short_name, "
         "arg_max(family_of, coalesce(duration_s, 0)) AS family_of, "
-        f"{', '.join(summed)} FROM (SELECT *, family AS family_of FROM cell) "
+        f"{_added_up(plan)} FROM (SELECT *, family AS family_of FROM cell) "
         "GROUP BY GROUPING SETS ((), (phase), (rank), (family), (key)) "
-        "ORDER BY first_launch, first_start_s, group_key"
+        "ORDER BY first_launch, first_start_s, group_key",
     )
-    names = [column[0] for column in cursor.description]
-    rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
-    for row in rows:
-        row |= {name: row[twin] for name, twin in twins(plan).items()}
     # Beside the sums and not with them: distinct counts there cost as much as all of them.
     distinct = {
         (of, key): count
@@ -168,6 +161,48 @@ def roll_up(connection: "DuckDBPyConnection", plan: Plan) -> list[Row]:
         of, key = row.pop("of"), row.pop("group_key")
         found.append(Row(of, key, row | {"kernels": distinct[of, key]}))
     return found
+
+
+def scan_by(connection: "DuckDBPyConnection", plan: Plan, column: str) -> None:
+    """Scan the launches once more, by another column of theirs, to the table ``by_COLUMN``."""
+    found = measures(plan)
+    listed = ", ".join(f"{sql} AS {engine.identifier(name)}" for name, sql in found.items())
+    plan.scan(
+        connection,
+        f"by_{column}",
+        f"SELECT {column}, name, kind, {listed} "
+        f"FROM ({_placed(plan)}) AS placed GROUP BY {column}, name, kind",
+    )
+
+
+def sums_by(connection: "DuckDBPyConnection", plan: Plan, column: str, key: str) -> list[Row]:
+    """Sums of what ``scan_by`` left, by an SQL expression of its column."""
+    rows = _summed(
+        connection,
+        plan,
+        f"SELECT {key} AS group_key, count(DISTINCT key) AS kernels, {_added_up(plan)} "
+        f"FROM by_{column} JOIN names USING (name, kind) GROUP BY group_key ORDER BY group_key",
+    )
+    return [Row(column, row.pop("group_key"), row) for row in rows]
+
+
+def _added_up(plan: Plan) -> str:
+    """SQL: the measures of several cells as those of one."""
+    summed = []
+    for name in measures(plan):
+        how = "min" if name in _LEAST else "max" if name in _MOST else "sum"
+        quoted = engine.identifier(name)
+        summed.append(f"{how}({quoted}) AS {quoted}")
+    return ", ".join(summed)
+
+
+def _summed(connection: "DuckDBPyConnection", plan: Plan, sql: str) -> list[dict[str, Any]]:
+    cursor = connection.execute(sql)
+    names = [column[0] for column in cursor.description]
+    rows = [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+    for row in rows:
+        row |= {name: row[twin] for name, twin in twins(plan).items()}
+    return rows
 
 
 def kinds(connection: "DuckDBPyConnection") -> dict[str, int]:

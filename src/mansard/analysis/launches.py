@@ -27,6 +27,9 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 #: Columns of the query even where they are null throughout.
 ALWAYS = ("duration_s", "sm_clock_hz")
 
+#: What the framework called; a collector inside the process knows it.
+NAMED = ("op", "module")
+
 #: Kinds that the copy engines or the driver run: no kernels, and no counters of kernels.
 COPY_KINDS = ("memcpy", "memset")
 
@@ -46,13 +49,15 @@ class Launches:
 
     Attributes:
         sql: SELECT with ``name`` and ``kind`` (never null; ``kernel`` unless stated otherwise),
-            ``phase``, ``host``, ``rank``, ``device``, ``step``, ``launch``, ``start_s``,
+            ``phase``, ``op``, ``module``, ``host``, ``rank``, ``device``, ``step``, ``launch``,
+            ``start_s``,
             ``shape`` (equal for equal grid and block), ``blocks``, ``invalid``, and the columns
             of ``live`` and ``ALWAYS``.
         live: those of ``QUANTITIES`` that have a value on some launch.
         full: those that have a value on every launch, impossible ones included.
         has_shape: whether grids and blocks are known at all.
         has_start: whether start times are.
+        named: those of ``NAMED`` that have a value on some launch.
         unsound: those of ``live`` that may have impossible values.
         zero: those of ``live`` that have no value but 0.
         alike: columns that are probably null on the same launches, by one of them that stands
@@ -69,6 +74,7 @@ class Launches:
     has_shape: bool
     faults: str
     has_start: bool = False
+    named: frozenset[str] = frozenset()
     unsound: frozenset[str] = frozenset()
     zero: frozenset[str] = frozenset()
     alike: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -126,6 +132,8 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         "name": never_null("name", ""),
         "kind": never_null("kind", "kernel"),
         "phase": value("phase"),
+        "op": value("op"),
+        "module": value("module"),
         "host": value("host"),
         "rank": value("rank") if "rank" in told.full else _rank(connection, run, value("rank")),
         "device": value("device"),
@@ -155,6 +163,7 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         has_shape=has_shape,
         faults=f"SELECT {faults} FROM {source}",
         has_start="start_s" in filled,
+        named=filled & set(NAMED),
         unsound=live - sound,
         zero=told.zero & sound,
         alike=(alike := told.alike(sorted(sound & {*WORK, *BYTES}))),
@@ -184,7 +193,8 @@ def misplaced_types(types: Mapping[str, str]) -> str:
 
 
 _EMPTY = (
-    "SELECT '' AS name, 'kernel' AS kind, NULL::VARCHAR AS phase, NULL::VARCHAR AS host, "
+    "SELECT '' AS name, 'kernel' AS kind, NULL::VARCHAR AS phase, "
+    "NULL::VARCHAR AS op, NULL::VARCHAR AS module, NULL::VARCHAR AS host, "
     "NULL::INTEGER AS rank, "
     "NULL::INTEGER AS device, NULL::INTEGER AS step, NULL::BIGINT AS launch, "
     "NULL::DOUBLE AS start_s, 0::UBIGINT AS shape, NULL::DOUBLE AS blocks, false AS invalid, "

@@ -12,6 +12,7 @@ import msgspec
 
 from mansard.analysis.theoretical import theoretical
 from mansard.bench.messages import Task
+from mansard.bench.neighbour import NVLINK, UNKNOWN
 from mansard.model.device import DeviceFacts
 
 #: FLOP of an FMA against one of an add or a multiply.
@@ -40,9 +41,18 @@ class _Slices(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
 
 
+class _Links(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """NVLinks of one chip: how many at most, and payload of one in one direction."""
+
+    links: int
+    byte_per_s: float
+    source: str
+
+
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rate: dict[str, _Rate]
     l2: dict[str, _Slices]
+    nvlink: dict[str, _Links]
 
 
 def limit_of(
@@ -85,7 +95,7 @@ def _bandwidth(
     task: Task, facts: DeviceFacts, numbers: dict[str, float], clock_hz: float | None
 ) -> Limit | None:
     if task.level == "link":
-        return _link(task, numbers)
+        return _link(task, facts, numbers)
     if task.level == "l2":
         slices = _table().l2.get(str(facts.name))
         if slices is None or task.access != "read":
@@ -105,12 +115,20 @@ def _bandwidth(
     return Limit(found.value, found.source or "")
 
 
-def _link(task: Task, numbers: dict[str, float]) -> Limit | None:
-    nvlink = "NVLink" in (task.instruction or "")
-    value = numbers.get("nvlink_byte_per_s" if nvlink else "pcie_byte_per_s")
+def _link(task: Task, facts: DeviceFacts, numbers: dict[str, float]) -> Limit | None:
+    ways = 2 if task.access == "copy" else 1
+    if task.instruction == NVLINK:
+        chip = _table().nvlink.get(str(facts.compute_capability))
+        if chip is None:
+            return None
+        told = numbers.get("nvlink_links")
+        count = min(told or chip.links, chip.links)
+        whose = "as NVML counts them" if told else "all of the chip: NVML does not count them"
+        source = f"{count:g} links, {whose}; {chip.source}"
+        return Limit(ways * count * chip.byte_per_s, source)
+    value = None if task.instruction == UNKNOWN else numbers.get("pcie_byte_per_s")
     if not value:
         return None
-    ways = 2 if task.access == "copy" else 1
     return Limit(ways * value, "line rate of the link, as NVML states it, less the line code")
 
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import Opened, Task
+from mansard.bench.neighbour import NVLINK, UNKNOWN
 
 _KIB = 1024
 _MIB = 1024**2
@@ -325,7 +326,7 @@ def link_tasks(opened: Opened) -> Iterator[Task]:
     pcie = f"PCIe {generation}.0 x{width}" if generation else "host"
     ends = [(pcie, -1.0)]
     if "peer" in opened.numbers:
-        name = "NVLink" if "nvlink_byte_per_s" in opened.numbers else "peer over PCIe"
+        name = NVLINK if opened.numbers.get("peer_is_nvlink") else UNKNOWN
         ends.append((name, opened.numbers["peer"]))
     for instruction, peer in ends:
         for access in ("read", "write", "copy"):

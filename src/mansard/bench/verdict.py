@@ -16,6 +16,8 @@ _ABOVE_RIDGE = 4.0
 #: Spread (a robust standard deviation) above which a ceiling is called unsteady.
 _UNSTEADY = 0.02
 _DIGITS = 6
+#: Recipes that give each SM the same work, so that all wait for the slowest.
+_EQUAL_WORK = ("compute", "shared", "cache")
 
 
 def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Ceiling]) -> Ceiling:
@@ -43,7 +45,7 @@ def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Cei
         evidence["sm_clock_range_hz"] = [min(clocks), max(clocks)]
     if limit is not None:
         evidence["limit_source"] = limit.source
-    if limit is not None and clock is not None and task.recipe == "compute":
+    if limit is not None and clock is not None and task.recipe in _EQUAL_WORK:
         slowest = _share_at_slowest(outcome, limit.value / clock)
         if slowest is not None:
             evidence["share_at_slowest_sm"] = _round(slowest)

@@ -51,6 +51,11 @@ def report_dict(analysis: Analysis) -> dict[str, Any]:
         "families": [{"family": text(group.key), **_group(group)} for group in analysis.families],
         "ranks": [{"rank": text(group.key), **_group(group)} for group in analysis.ranks],
         "kernels": [_kernel(kernel) for kernel in analysis.kernels],
+        "modules": [{"module": text(group.key), **_group(group)} for group in analysis.modules],
+        "layers": [{"layer": text(group.key), **_group(group)} for group in analysis.layers],
+        "operators": [
+            {"operator": text(group.key), **_group(group)} for group in analysis.operators
+        ],
         "advice": _advice(analysis),
         "fleet": fleet_dict(analysis.fleet),
         "warnings": _warnings(analysis),

@@ -47,7 +47,15 @@ _MOST_ADVICE = 3
 #: Notices shown; the JSON report has all.
 _MOST_NOTICES = 20
 
-_TITLES = {"kernel": "Kernels", "family": "Families", "phase": "Phases", "rank": "Ranks"}
+_TITLES = {
+    "kernel": "Kernels",
+    "family": "Families",
+    "phase": "Phases",
+    "rank": "Ranks",
+    "module": "Modules",
+    "layer": "Layers",
+    "operator": "Operators",
+}
 
 
 def report_view(analysis: Analysis, *, by: str = "kernel", top: int = 20) -> "ReportView":
@@ -55,7 +63,8 @@ def report_view(analysis: Analysis, *, by: str = "kernel", top: int = 20) -> "Re
 
     Args:
         analysis: what to show.
-        by: rows of the main table: kernel, family, phase or rank.
+        by: rows of the main table: kernel, family, phase, rank, module, layer or
+            operator.
         top: rows of the main table.
 
     Raises:

@@ -21,6 +21,9 @@ class By(StrEnum):
     FAMILY = "family"
     PHASE = "phase"
     RANK = "rank"
+    MODULE = "module"
+    LAYER = "layer"
+    OPERATOR = "operator"
 
 
 class Figure(StrEnum):

@@ -26,7 +26,10 @@ def study(
         False
     ),
     only: Annotated[
-        str | None, typer.Option("--only", help="Only cells whose name matches, e.g. '*lamb*'.")
+        list[str] | None,
+        typer.Option(
+            "--only", help="Only cells whose name matches, e.g. 'lamb'; again for more, in order."
+        ),
     ] = None,
     device: Annotated[
         str | None,
@@ -74,7 +77,7 @@ def study(
         _report(output, machine)
         return
     place, preset = _place(device)
-    cells = chosen(deepcam(place, preset), quick=quick, only=only)
+    cells = chosen(deepcam(place, preset), quick=quick, only=only or ())
     folder = Folder(output)
     if list_:
         _list(cells, folder)

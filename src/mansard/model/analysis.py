@@ -16,7 +16,7 @@ REPORT_FORMAT = "mansard-report/1"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Launches taken together: a whole run, a phase, a family, a rank or one kernel.
+    """Launches taken together: a whole run, a phase, a family, a rank, a module or one kernel.
 
     Sums over launches; ``None`` where no launch has the value. ``floors_s`` and ``floor_s`` are
     sums of per-launch floors, never floors of sums.
@@ -172,6 +172,10 @@ class Analysis:
         families: by family, longest first.
         ranks: by rank.
         kernels: by name, longest first.
+        modules: by module of the framework, longest first; empty where modules are not known, or
+            the run has too many launches.
+        layers: by module without the numbers in its path (``blocks.*.mix``), likewise.
+        operators: by operator of the framework, likewise.
         notices: everything the user must know.
         options: settings of the analysis that change numbers (time rule, names, weights).
         timeline: how the steps passed; None where start times were not recorded.
@@ -191,6 +195,9 @@ class Analysis:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     timeline: Timeline | None = None
     fleet: Fleet | None = None
+    modules: tuple[Group, ...] = ()
+    layers: tuple[Group, ...] = ()
+    operators: tuple[Group, ...] = ()
     run: Run | None = dataclasses.field(default=None, compare=False, repr=False)
 
 

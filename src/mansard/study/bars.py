@@ -1,4 +1,4 @@
-"""Horizontal bars as SVG: text stays text, nothing is loaded, one grey reads in print."""
+"""Horizontal bars as SVG: text stays text, nothing is loaded, two greys read in print."""
 
 import dataclasses
 import html
@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from mansard.charts.labels import printable
 
-_LABELS, _BARS, _VALUES, _ROW, _TOP = 330, 380, 90, 22, 38
+_BARS, _VALUES, _ROW, _TOP = 380, 90, 22, 38
 _MOST = 120
-_INK, _FILL = "#1a1a1a", "#5b6f86"
+#: Room for a letter of a label: wide ones of a wide font still fit.
+_LETTER, _LEAST_LABELS = 7.0, 60.0
+_INK, _FILL, _LIGHT = "#1a1a1a", "#5b6f86", "#d9e0e8"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,15 +21,22 @@ class Bar:
         label: on its left.
         value: its length, 0 or more.
         text: the value as it is printed.
+        dark: which part of it is dark, 0 to 1; None where that is not known: dashed.
     """
 
     label: str
     value: float
     text: str
+    dark: float | None = 1.0
 
 
-def bars_svg(title: str, bars: Sequence[Bar]) -> str:
+def bars_svg(title: str, bars: Sequence[Bar], remark: str = "") -> str:
     """Return an SVG picture of bars from 0, in the order given.
+
+    Args:
+        title: in bold above them.
+        bars: from the top.
+        remark: a line under the title, how the bars are read.
 
     Raises:
         ValueError: a value is negative.
@@ -35,7 +44,10 @@ def bars_svg(title: str, bars: Sequence[Bar]) -> str:
     if any(bar.value < 0 for bar in bars):
         raise ValueError("a bar has a negative length")
     longest = max((bar.value for bar in bars), default=0.0)
-    width, height = _LABELS + _BARS + _VALUES, _TOP + _ROW * len(bars) + 8
+    letters = max((len(printable(bar.label, _MOST)) for bar in bars), default=0)
+    labels = max(_LEAST_LABELS, _LETTER * letters + 16)
+    first = _TOP + (_ROW if remark else 0)
+    width, height = round(labels + _BARS + _VALUES), first + _ROW * len(bars) + 8
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="12" role="img">'
@@ -46,16 +58,29 @@ def bars_svg(title: str, bars: Sequence[Bar]) -> str:
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
         _text(8, 20, title, 'font-size="14" font-weight="bold"'),
     ]
+    if remark:
+        lines.append(_text(8, 40, remark))
     for number, bar in enumerate(bars):
-        top = _TOP + _ROW * number
+        top = first + _ROW * number
         length = _BARS * bar.value / longest if longest else 0.0
-        box = f'y="{top + 3}" width="{length:.1f}" height="{_ROW - 7}"'
         lines += [
-            _text(_LABELS - 8, top + 14, bar.label, 'text-anchor="end"'),
-            f'<rect x="{_LABELS}" {box} fill="{_FILL}"/>',
-            _text(_LABELS + length + 6, top + 14, bar.text),
+            _text(labels - 8, top + 14, bar.label, 'text-anchor="end"'),
+            *_box(labels, top + 3, length, bar.dark),
+            _text(labels + length + 6, top + 14, bar.text),
         ]
     return "\n".join([*lines, "</svg>"]) + "\n"
+
+
+def _box(x: float, y: float, length: float, dark: float | None) -> list[str]:
+    """A bar whose left part is dark; an outline where that part is not known."""
+    place = f'x="{x:.1f}" y="{y:.1f}" height="{_ROW - 7}"'
+    edge = f'stroke="{_FILL}"'
+    if dark is None:
+        return [f'<rect {place} width="{length:.1f}" fill="none" {edge} stroke-dasharray="3 2"/>']
+    filled = f'<rect {place} width="{length * min(1.0, dark):.1f}" fill="{_FILL}"/>'
+    if dark >= 1:
+        return [filled]
+    return [f'<rect {place} width="{length:.1f}" fill="{_LIGHT}" {edge}/>', filled]
 
 
 def _text(x: float, y: float, words: str, how: str = "") -> str:

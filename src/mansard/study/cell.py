@@ -37,6 +37,22 @@ class Flop(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = True
 
 
+class Layer(msgspec.Struct, frozen=True, kw_only=True):
+    """Work of one layer, from its shapes.
+
+    Attributes:
+        name: of the layer.
+        kind: of its operation.
+        forward: FLOP of its forward pass.
+        backward: FLOP of its backward pass.
+    """
+
+    name: str
+    kind: str
+    forward: int
+    backward: int
+
+
 class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is known of one cell; None is unknown.
 
@@ -54,6 +70,7 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
         conditions: settings that change numbers.
         parameters: of the model.
         analytic: FLOP from the shapes, by phase and kind.
+        layers: what these are sums of, in the order of the forward pass; empty where not known.
         counted: FLOP from the counters, by phase; empty where nothing was counted.
         step_s: times of undisturbed steps, taken before any counter.
         timed_by: how they were taken.
@@ -81,6 +98,7 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
     conditions: dict[str, str] = {}
     parameters: int | None = None
     analytic: tuple[Flop, ...] = ()
+    layers: tuple[Layer, ...] = ()
     counted: tuple[Flop, ...] = ()
     step_s: tuple[float, ...] = ()
     timed_by: str | None = None
@@ -97,6 +115,12 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
     def on_gpu(self) -> bool:
         """Whether it was meant for a GPU."""
         return str(self.configuration.get("device", "")).startswith("cuda")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left to measure: of a GPU the profile was taken, or was refused."""
+        profiled = self.run is not None or "profile" in self.seconds
+        return self.state == "measured" and (profiled or not self.on_gpu)
 
 
 class Folder:

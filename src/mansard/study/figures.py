@@ -1,6 +1,7 @@
 """Pictures of a study: Roofline charts of phases, and bars of the steps."""
 
 import dataclasses
+import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,13 @@ from mansard.study.words import si
 
 STEPS = "charts/steps.svg"
 ENERGY = "charts/energy.svg"
+
+#: How the bars of steps are read.
+_DARK = "dark: the GPU works; light: it waits for the host; dashed: not recorded"
+
+#: Of a Roofline chart in a report.
+_WIDTH = 1680
+_COLOURS = 64
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,13 +75,26 @@ def draw(study: Study, folder: Path) -> tuple[Picture, ...]:
         shown = None if entry is None else _shown(entry, picture)
         if shown is None:
             continue
-        figure = static.roofline_figure(shown)
+        drawn = io.BytesIO()
+        static.save_figure(static.roofline_figure(shown), drawn, "png")
         with replacing(folder / picture.file) as path:
-            static.save_figure(figure, path, "png")
+            _save_small(drawn, path)
     for file, text in bars(study).items():
         with replacing(folder / file) as path:
             path.write_text(text, encoding="utf-8")
     return found
+
+
+def _save_small(drawn: io.BytesIO, path: Path) -> None:
+    """Write a chart in a sixth of its bytes: a study has a dozen, and a page that holds them."""
+    from PIL import Image  # noqa: PLC0415  (comes with matplotlib, and is as slow to load)
+
+    whole = Image.open(drawn).convert("RGB")
+    size = (_WIDTH, round(whole.height * _WIDTH / whole.width))
+    small = whole.resize(size, Image.Resampling.LANCZOS)
+    # This method keeps the few strong colours of the levels; the others melt them into grey.
+    few = small.quantize(_COLOURS, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(path, "PNG", optimize=True)
 
 
 def _shown(entry: Entry, picture: Picture) -> Analysis | None:
@@ -87,8 +108,10 @@ def _shown(entry: Entry, picture: Picture) -> Analysis | None:
 def bars(study: Study) -> dict[str, str]:
     """Bars of step times and energies, as SVG by file; none where nothing was measured."""
     found = {}
+    # Without any run, there is nothing to tell of the GPU.
+    told = any(entry.busy_s is not None for entry in study.measured)
     times = [
-        Bar(entry.cell.title, entry.step_s, si(entry.step_s, "s"))
+        Bar(entry.cell.title, entry.step_s, si(entry.step_s, "s"), _busy(entry) if told else 1.0)
         for entry in study.measured
         if entry.step_s is not None
     ]
@@ -99,7 +122,14 @@ def bars(study: Study) -> dict[str, str]:
     ]
     remark = "" if study.on_gpu else " on a CPU at a tiny size: says nothing of a GPU"
     if times:
-        found[STEPS] = bars_svg(f"Median time of a step{remark}", times)
+        found[STEPS] = bars_svg(f"Median time of a step{remark}", times, _DARK if told else "")
     if joules:
         found[ENERGY] = bars_svg("Energy of a step", joules)
     return found
+
+
+def _busy(entry: Entry) -> float | None:
+    """The part of a step in which the GPU works."""
+    if entry.busy_s is None or not entry.step_s:
+        return None
+    return entry.busy_s / entry.step_s

@@ -55,6 +55,19 @@ class Entry:
         return (high - low) / 2
 
     @property
+    def busy_s(self) -> float | None:
+        """Time of the recorded step in which the GPU worked; None where it was not recorded."""
+        passed = None if self.analysis is None else self.analysis.timeline
+        return None if passed is None or not passed.steps else passed.busy_s / passed.steps
+
+    @property
+    def idle_s(self) -> float | None:
+        """What an undisturbed step takes beyond that: the GPU waits for the host."""
+        if self.step_s is None or self.busy_s is None:
+            return None
+        return max(0.0, self.step_s - self.busy_s)
+
+    @property
     def flop(self) -> int | None:
         """Analytic FLOP of a step."""
         if self.record is None or not self.record.analytic:

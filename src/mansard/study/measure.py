@@ -15,7 +15,7 @@ import msgspec
 
 from mansard.errors import CollectError, MansardError
 from mansard.model.device import DeviceFacts
-from mansard.study.cell import CellRecord, Flop, Folder
+from mansard.study.cell import CellRecord, Flop, Folder, Layer
 from mansard.study.energy import EnergyMeter, EnergySensor
 from mansard.study.plan import Cell
 from mansard.study.timing import WARMUP_STEPS, time_steps
@@ -159,6 +159,7 @@ def _measured(
         analytic=tuple(
             Flop(phase=each.phase, kind=each.kind, flop=each.flop) for each in workload.flop
         ),
+        layers=tuple(Layer(**dataclasses.asdict(each)) for each in workload.layers),
         step_s=timed.step_s,
         timed_by=timed.timed_by,
         queued_step_s=timed.queued_step_s,

@@ -6,7 +6,7 @@ Here are the same questions with what a person would choose today, and one chang
 
 import dataclasses
 import fnmatch
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from mansard.errors import UsageError
 from mansard.workloads import Configuration, preset_size
@@ -77,6 +77,11 @@ _MODELS = {
     "transformer-decode": "decode",
     "transformer-train": "transformer",
 }
+_TRANSFORMERS: tuple[tuple[Model, str], ...] = (
+    ("transformer-train", "training"),
+    ("transformer-prefill", "prefill"),
+    ("transformer-decode", "decode"),
+)
 _FRAMEWORKS = {
     "torch": "PyTorch",
     "keras-torch": "Keras/PyTorch",
@@ -131,10 +136,12 @@ class _Where:
         """The same network in Keras, in bf16."""
         return self.net("amp-bf16", "nhwc", "keras-adam", execution, framework=framework)
 
-    def transformer(self, model: Model, precision: Precision) -> Configuration:
+    def transformer(
+        self, model: Model, precision: Precision, execution: Execution = "eager"
+    ) -> Configuration:
         """The decoder-only transformer."""
         optimizer: Optimizer = "adam-fused" if model == "transformer-train" else "none"
-        return self.net(precision, "none", optimizer, model=model)
+        return self.net(precision, "none", optimizer, execution, model=model)
 
 
 def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
@@ -150,6 +157,9 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
         net("amp-bf16").name: PHASES,
         net("fp32", "nchw").name: PHASES,
         keras("keras-jax", "xla").name: PHASES,
+        keras("keras-jax", "xla-gradients").name: PHASES,
+        at.transformer("transformer-prefill", "bf16").name: PHASES,
+        at.transformer("transformer-decode", "bf16").name: PHASES,
         net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception").name: PHASES,
         net("amp-bf16", "nhwc", "lamb").name: ("optimizer",),
     }
@@ -162,6 +172,7 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
         keras("keras-jax", "xla"),
     )
     further = (
+        keras("keras-jax", "xla-gradients"),
         net("amp-bf16", "nhwc", "adam-fused", "compile"),
         net("fp32"),
         net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception"),
@@ -176,9 +187,11 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
         keras("keras-torch", "eager"),
         *(
             at.transformer(model, precision)
-            for model in ("transformer-train", "transformer-prefill", "transformer-decode")
+            for model, _ in _TRANSFORMERS
             for precision in ("bf16", "fp8")
         ),
+        at.transformer("transformer-decode", "bf16", "graph"),
+        at.transformer("transformer-prefill", "fp8", "compile"),
     )
     return tuple(
         Cell(configuration=each, quick=each in quick, charts=charts.get(each.name, ()))
@@ -188,8 +201,8 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
 
 def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
     """Changes that advice should lead to, each with a cell before and one after."""
-    net = _Where(device, preset).net
-    base = net("amp-bf16")
+    at = _Where(device, preset)
+    net, base = at.net, at.net("amp-bf16")
     changes = (
         (
             "NCHW to NHWC",
@@ -201,7 +214,7 @@ def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             "Adam as a loop to fused Adam",
             net("amp-bf16", "nhwc", "adam-loop"),
             base,
-            ("launch-bound", "idle-gpu", "no-reuse"),
+            ("launch-bound", "idle-gpu"),
         ),
         (
             "eager to a CUDA graph",
@@ -227,6 +240,30 @@ def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             net("amp-bf16", "nchw"),
             ("off-tensor", "no-reuse"),
         ),
+        (
+            "XLA: weight gradients for tensor cores",
+            at.keras("keras-jax", "xla"),
+            at.keras("keras-jax", "xla-gradients"),
+            ("idle-sms", "off-tensor", "latency-bound", "layout-changes"),
+        ),
+        (
+            "training in fp8 to bf16",
+            at.transformer("transformer-train", "fp8"),
+            at.transformer("transformer-train", "bf16"),
+            ("casts-and-copies", "no-reuse", "latency-bound", "launch-bound", "idle-gpu"),
+        ),
+        (
+            "decode as a CUDA graph",
+            at.transformer("transformer-decode", "bf16"),
+            at.transformer("transformer-decode", "bf16", "graph"),
+            ("idle-gpu", "launch-bound"),
+        ),
+        (
+            "prefill in fp8 with torch.compile",
+            at.transformer("transformer-prefill", "fp8"),
+            at.transformer("transformer-prefill", "fp8", "compile"),
+            ("casts-and-copies", "no-reuse", "latency-bound", "launch-bound", "idle-gpu"),
+        ),
     )
     return tuple(
         Pair(change=words, before=before.name, after=after.name, rules=rules)
@@ -239,31 +276,46 @@ def rivals(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
     at = _Where(device, preset)
     base = at.net("amp-bf16")
     others = (
-        ("PyTorch to XLA", at.keras("keras-jax", "xla")),
-        ("eager to torch.compile", at.net("amp-bf16", "nhwc", "adam-fused", "compile")),
+        ("PyTorch to XLA", base, at.keras("keras-jax", "xla")),
+        (
+            "PyTorch to XLA with written weight gradients",
+            base,
+            at.keras("keras-jax", "xla-gradients"),
+        ),
+        ("eager to torch.compile", base, at.net("amp-bf16", "nhwc", "adam-fused", "compile")),
+        *(
+            (f"{words}, bf16 to fp8", at.transformer(model, "bf16"), at.transformer(model, "fp8"))
+            for model, words in _TRANSFORMERS
+        ),
     )
     return tuple(
-        Pair(change=words, before=base.name, after=other.name, rules=()) for words, other in others
+        Pair(change=words, before=one.name, after=other.name, rules=())
+        for words, one, other in others
     )
 
 
-def chosen(cells: Iterable[Cell], *, quick: bool = False, only: str | None = None) -> list[Cell]:
-    """The cells that were asked for, in their order.
+def chosen(cells: Iterable[Cell], *, quick: bool = False, only: Sequence[str] = ()) -> list[Cell]:
+    """The cells that were asked for, each once.
 
     Args:
         cells: all.
         quick: only those of the quick study.
-        only: a part of the name; ``*`` and ``?`` stand for any letters.
+        only: parts of names, ``*`` and ``?`` stand for any letters; those of the first part come
+            first. All, in their order, where it is empty.
 
     Raises:
-        UsageError: no cell is left.
+        UsageError: there is no cell of one of the parts.
     """
     whole = [cell for cell in cells if cell.quick or not quick]
-    if only is None:
+    if not only:
         return whole
-    found = [cell for cell in whole if fnmatch.fnmatchcase(cell.name, f"*{only}*")]
-    if not found:
-        raise UsageError(
-            f"no cell of the study matches '{only[:80]}'; see 'mansard study deepcam --list'"
-        )
-    return found
+    found: dict[str, Cell] = {}
+    for part in only:
+        matching = [cell for cell in whole if fnmatch.fnmatchcase(cell.name, f"*{part}*")]
+        if not matching:
+            raise UsageError(
+                f"no cell of the study matches '{part[:80]}'; see 'mansard study deepcam --list'"
+            )
+        for cell in matching:
+            found.setdefault(cell.name, cell)
+    return list(found.values())

@@ -52,7 +52,7 @@ def run_process(
         try:
             code = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
-            raise Ended(f"it took more than {limit_s:.0f} s and was ended") from None
+            raise Ended(f"the cell took more than {limit_s:.0f} s and was ended") from None
         finally:
             _end(process)
     if code:

@@ -10,7 +10,9 @@ from mansard.store.atomic import replacing
 from mansard.study import (
     figures,
     sections_changes,
+    sections_flop,
     sections_kernels,
+    sections_paper,
     sections_steps,
     sections_ways,
 )
@@ -76,6 +78,8 @@ def document(study: Study, pictures: tuple[Picture, ...] = ()) -> Iterator[Block
     """The report as blocks. A study of which nothing was run gives the page with nothing in it."""
     yield Heading("DeepCAM, measured again", 1)
     yield from _opening(study)
+    if study.on_gpu:
+        yield from sections_paper.against_conclusions(study)
     yield from sections_steps.cells(study)
     yield from _bars(study)
     if study.on_gpu:
@@ -91,7 +95,8 @@ def _of_a_gpu(study: Study, pictures: tuple[Picture, ...]) -> Iterator[Block]:
     yield from sections_changes.changes(study)
     yield from sections_ways.optimizers(study)
     yield from sections_ways.frameworks(study)
-    yield from sections_steps.flop_check(study)
+    yield from sections_ways.transformers(study)
+    yield from sections_flop.flop_check(study)
     yield from sections_steps.energy(study)
     yield from sections_kernels.kernels(study, pictures)
 

@@ -5,13 +5,11 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from mansard.errors import FormatError
-from mansard.study.cell import CellRecord, Folder, read_cell
+from mansard.study.cell import CellRecord, Folder
 from mansard.study.measure import blank
 from mansard.study.plan import Cell
 from mansard.study.process import Ended, run_process
@@ -88,7 +86,7 @@ def run_cells(
     folder.make()
     start = start or _in_child(folder, options)
     outcomes: dict[str, Outcome] = {
-        cell.name: "not started" if options.again or not _is_measured(folder, cell) else "kept"
+        cell.name: "not started" if options.again or not _is_whole(folder, cell) else "kept"
         for cell in cells
     }
     began = clock()
@@ -104,40 +102,51 @@ def run_cells(
         limit = min(options.time_limit_s, left_s())
         if limit <= 0:
             return StudyRun(outcomes, out_of_time=True)
-        with _set_aside(folder, cell):
+        with _set_aside(folder, cell) as earlier:
             try:
                 start(cell, limit)
             except Ended as error:
-                if left_s() <= 0 and folder.find(cell.name) is None:
+                spent = left_s() <= 0
+                if spent and folder.find(cell.name) is None:
                     return StudyRun(outcomes, out_of_time=True)
-                _note_end(cell, folder, options.preset, str(error))
+                cause = f"the time of all cells was out, {limit:.0f} s after this one began"
+                _note_end(cell, folder, options.preset, cause if spent else str(error))
             except KeyboardInterrupt:
                 return StudyRun(outcomes, interrupted=True)
             found = folder.find(cell.name)
             if found is None:
                 found = _note_end(cell, folder, options.preset, "the process wrote no result")
-            outcomes[cell.name] = found.state
+            # What was measured better before comes back.
+            outcomes[cell.name] = found.state if _worth(found) >= _worth(earlier) else "failed"
     return StudyRun(outcomes)
 
 
-def _is_measured(folder: Folder, cell: Cell) -> bool:
+def _is_whole(folder: Folder, cell: Cell) -> bool:
     found = folder.find(cell.name)
-    return found is not None and found.state == "measured"
+    return found is not None and found.is_whole
+
+
+def _worth(record: CellRecord | None) -> int:
+    """0 without a measurement, 1 with times alone because the profile was cut off, 2 whole."""
+    if record is None or record.state != "measured":
+        return 0
+    return 2 if record.is_whole else 1
 
 
 @contextlib.contextmanager
-def _set_aside(folder: Folder, cell: Cell) -> Iterator[None]:
+def _set_aside(folder: Folder, cell: Cell) -> Iterator[CellRecord | None]:
     """Keep the earlier files of a cell until there are better ones: nothing measured is lost."""
+    before = folder.find(cell.name)
     files = (folder.cell_file(cell.name), folder.run_file(cell.name))
     kept = [(file, file.with_name(f"{file.name}.earlier")) for file in files]
     for file, aside in kept:
         if file.is_file():
             file.replace(aside)
     try:
-        yield
+        yield before
     finally:
         found, earlier = folder.find(cell.name), kept[0][1]
-        better = found is not None and (found.state == "measured" or not _measured(earlier))
+        better = found is not None and _worth(found) >= _worth(before)
         for file, aside in kept:
             if better or not earlier.exists():
                 aside.unlink(missing_ok=True)
@@ -147,13 +156,6 @@ def _set_aside(folder: Folder, cell: Cell) -> Iterator[None]:
             for file, aside in reversed(kept):
                 if aside.exists():
                     aside.replace(file)
-
-
-def _measured(file: Path) -> bool:
-    """Whether the file of a cell holds a measurement."""
-    with contextlib.suppress(FormatError, OSError):
-        return read_cell(file).state == "measured"
-    return False
 
 
 def _in_child(folder: Folder, options: RunOptions) -> Start:
@@ -173,7 +175,7 @@ def _note_end(cell: Cell, folder: Folder, preset: str, reason: str) -> CellRecor
     """Put the end of a process into the record of its cell; times that it has stay."""
     found = folder.find(cell.name)
     if found is not None and found.state == "measured":
-        found = msgspec.structs.replace(found, collect_reason=f"in the profile: {reason}")
+        found = msgspec.structs.replace(found, collect_reason=f"ended in the profile: {reason}")
     else:
         found = msgspec.structs.replace(blank(cell, preset), reason=reason)
     folder.save(found)

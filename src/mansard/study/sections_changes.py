@@ -4,51 +4,97 @@ from collections.abc import Iterator
 
 from mansard.analysis.advice import advise
 from mansard.analysis.compare import compare
-from mansard.charts.change_text import headline
 from mansard.charts.labels import printable
 from mansard.errors import MansardError
 from mansard.model.advice import Advice
 from mansard.study.blocks import Block, Heading, Items, Paragraph, Table
 from mansard.study.gather import Entry, Study
 from mansard.study.plan import Pair
-from mansard.study.words import UNKNOWN, change, si
+from mansard.study.words import UNKNOWN, change, listed, si, time_text
+
+#: Families of kernels that are named of each change: those with the largest differences.
+_FAMILIES = 4
 
 
 def changes(study: Study) -> Iterator[Block]:
     """Each change with the advice on the step before it and the step after it."""
     yield Heading("Was the advice right?")
     yield Paragraph(
-        "Advice names a time that a change can win at most (docs/advice.md). Beside it stands what "
-        "the step became, by the medians of undisturbed steps. A change that wins more than was "
-        "named, or that nothing named, is a fault of the advice. Gaps of an idle GPU (idle-gpu) "
-        "are those of the traced step, which tracing makes longer: its time stands beside."
+        "Advice names a time that a change can win at most (docs/advice.md). A step is the time in "
+        "which the GPU is busy, of the recorded step, and the time in which it idles: what the "
+        "median of undisturbed steps is longer. Kernels are the matter of the rules on kernels; "
+        "idle time is that of idle-gpu, here without the gaps that tracing itself makes. A change "
+        "that wins more than was named, or that nothing named, is a fault of the advice."
     )
-    rows = []
-    for pair in study.pairs:
-        before, after = study.entry(pair.before), study.entry(pair.after)
-        if before is None or after is None:
-            continue
-        named = _named(before, pair)
-        won = _won(before, after)
-        rows.append(
-            (
-                pair.change,
-                _rules(named, before),
-                _total_text(named, before),
-                _traced(before),
-                si(before.step_s, "s") if before.step_s else before.state,
-                si(after.step_s, "s") if after.step_s else after.state,
-                UNKNOWN if won is None else _signed(won),
-                change(after.step_s, before.step_s),
-                verdict(_total(named), won, _noise(before, after)),
-            )
-        )
-    head = ("change", "advice", "named", "traced", "before", "after", "won", "step", "verdict")
-    yield Table(head, tuple(rows), words=2)
+    rows = [row for pair in study.pairs for row in _rows(study, pair)]
+    head = (
+        "change",
+        "part",
+        "advice",
+        "named",
+        "before",
+        "after",
+        "won",
+        "change of it",
+        "verdict",
+    )
+    yield Table(head, tuple(rows), words=3)
     told = (*_sentences(study), *_compared(study))
     if told:
-        yield Paragraph("What the advice said before, and what the traces say of the changes:")
+        yield Paragraph("What the advice said before, and where the time on the GPU changed:")
         yield Items(told)
+
+
+def _rows(study: Study, pair: Pair) -> Iterator[tuple[str, ...]]:
+    before, after = study.entry(pair.before), study.entry(pair.after)
+    if before is None or after is None:
+        return
+    named = _named(before, pair)
+    rules = ", ".join(f"{advice.rule} {si(advice.recoverable_s, 's')}" for advice in named)
+    kernels = _total(named) if before.analysis is not None and before.machine is not None else None
+    wins_idle = "idle-gpu" in pair.rules
+    whole = _sum(kernels, before.idle_s if wins_idle else 0.0)
+    if before.step_s is None or after.step_s is None:
+        states = [
+            each.state if each.step_s is None else time_text(each) for each in (before, after)
+        ]
+        gaps = [f"idle-gpu {si(before.idle_s, 's')}"] if wins_idle and before.idle_s else []
+        words = listed([*gaps, *([rules] if rules else [])])
+        yield (pair.change, "step", words, si(whole, "s"), *states, UNKNOWN, "", UNKNOWN)
+        return
+    yield (
+        pair.change,
+        "GPU busy",
+        rules or "nothing",
+        *_part(kernels, before.busy_s, after.busy_s),
+        "",
+    )
+    yield (
+        pair.change,
+        "GPU idle",
+        "idle-gpu" if wins_idle else "nothing",
+        *_part(before.idle_s if wins_idle else 0.0, before.idle_s, after.idle_s),
+        "",
+    )
+    won = before.step_s - after.step_s
+    words = verdict(whole, won, _noise(before, after))
+    yield (pair.change, "step", "", *_part(whole, before.step_s, after.step_s), words)
+
+
+def _part(named: float | None, before: float | None, after: float | None) -> tuple[str, ...]:
+    """Named, before, after, won, and the change, of one part of a step."""
+    won = None if before is None or after is None else before - after
+    return (
+        si(named, "s"),
+        si(before, "s"),
+        si(after, "s"),
+        UNKNOWN if won is None else _signed(won),
+        change(after, before) if before else UNKNOWN,
+    )
+
+
+def _sum(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 def _sentences(study: Study) -> Iterator[str]:
@@ -67,60 +113,34 @@ def _sentences(study: Study) -> Iterator[str]:
 
 
 def _compared(study: Study) -> Iterator[str]:
-    """What the comparison of the two runs of each pair says in a line."""
+    """The families of kernels in which each change won or lost most, by ``mansard compare``."""
     for pair in study.pairs:
         before, after = study.entry(pair.before), study.entry(pair.after)
         if before is None or after is None or before.run is None or after.run is None:
             continue
         try:
-            line = headline(compare(before.run, after.run, by="phase", allow_unlike=True))
+            found = compare(before.run, after.run, by="family", allow_unlike=True)
         except MansardError as error:
-            line = f"the runs cannot be compared: {error}"
-        yield f"{pair.change}, traced: {line}"
-
-
-def _traced(entry: Entry) -> str:
-    """Time of the traced step, whose gaps the advice saw."""
-    passed = None if entry.analysis is None else entry.analysis.timeline
-    if passed is None or not passed.steps:
-        return UNKNOWN if entry.step_s is not None else ""
-    return si(passed.elapsed_s / passed.steps, "s")
+            yield f"{pair.change}: the runs cannot be compared: {printable(str(error), 300)}"
+            continue
+        times = [(row.key, row.changes["gpu_time"]) for row in found.rows[:_FAMILIES]]
+        changed = [f"{name} {si(time.a, 's')} to {si(time.b, 's')}" for name, time in times]
+        yield f"{pair.change}, families: {listed(changed)}"
 
 
 def _named(before: Entry, pair: Pair) -> list[Advice]:
+    """What the rules of a pair say of the kernels before it."""
     if before.analysis is None or before.machine is None:
         return []
-    return [advice for advice in advise(before.analysis) if advice.rule in pair.rules]
-
-
-def _rules(named: list[Advice], before: Entry) -> str:
-    if before.analysis is None:
-        return ""
-    return (
-        ", ".join(f"{advice.rule} {si(advice.recoverable_s, 's')}" for advice in named)
-        or "none of its rules"
-    )
-
-
-def _total_text(named: list[Advice], before: Entry) -> str:
-    if named:
-        return si(_total(named), "s")
-    if before.analysis is not None and before.machine is not None:
-        return "nothing"
-    return UNKNOWN if before.step_s is not None else before.state
+    wanted = set(pair.rules) - {"idle-gpu"}
+    return [advice for advice in advise(before.analysis) if advice.rule in wanted]
 
 
 def _total(named: list[Advice]) -> float | None:
     """The rules name disjoint times, so their sum is a bound too."""
     times = [advice.recoverable_s for advice in named]
     known = [time for time in times if time is not None]
-    return sum(known) if known and len(known) == len(times) else None
-
-
-def _won(before: Entry, after: Entry) -> float | None:
-    if before.step_s is None or after.step_s is None:
-        return None
-    return before.step_s - after.step_s
+    return sum(known) if len(known) == len(times) else None
 
 
 def _noise(before: Entry, after: Entry) -> float:
@@ -135,7 +155,7 @@ def verdict(named: float | None, won: float | None, noise: float) -> str:
     """What to think of an advice.
 
     Args:
-        named: time that it named at most; None where it named none.
+        named: time that it named at most, 0 for nothing; None where that is not known.
         won: time by which the step became shorter; negative where it became longer.
         noise: spread of both steps.
     """
@@ -146,6 +166,8 @@ def verdict(named: float | None, won: float | None, noise: float) -> str:
     if won < 0:
         return "slower"
     if named is None:
+        return "faster, advice unknown"
+    if named == 0:
         return "faster, not named"
     if won <= named + noise:
         return "faster, within what was named"

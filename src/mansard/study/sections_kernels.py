@@ -16,7 +16,7 @@ from mansard.study.words import (
     ratio,
     share,
     si,
-    tensor_flop,
+    tensor_share,
     with_share,
     work,
 )
@@ -64,7 +64,7 @@ def _census(phase: Group) -> tuple[str, ...]:
         share(phase.zero_flop_duration_s, phase.duration_s),
         si(phase.duration_s, "s"),
         work(phase),
-        share(tensor_flop(phase), phase.flop),
+        tensor_share(phase),
         si(phase.flop_per_s, "FLOP/s"),
         intensities(phase.intensity),
         bound_label(phase),

@@ -9,8 +9,9 @@ from mansard.study.plan import PHASES
 from mansard.study.words import (
     NOT_MEASURED,
     UNKNOWN,
-    change,
+    listed,
     ratio,
+    share,
     si,
     time_text,
 )
@@ -25,11 +26,12 @@ def cells(study: Study) -> Iterator[Block]:
     yield Paragraph(
         "Median time of undisturbed steps, taken before any counter; half of the range of their "
         "middle half beside it. FLOP are analytic, from the shapes of the layers; energy is that "
-        "of the whole GPU."
+        "of the whole GPU. Busy is the part of the step in which the GPU works, by the recorded "
+        "step; the rest of it the GPU waits for the host, whose pace then is that of the step."
     )
-    head: tuple[str, ...] = ("cell", "step", "steps", "FLOP", "loss")
+    head: tuple[str, ...] = ("cell", "step", "fastest", "steps", "FLOP", "loss")
     if study.on_gpu:
-        head = (*head, "FLOP/s", "energy")
+        head = (*head, "FLOP/s", "energy", "busy")
     rows = []
     for entry in study.entries:
         row = _cell(entry)
@@ -47,6 +49,7 @@ def _cell(entry: Entry) -> tuple[str, ...]:
     trained = any(loss is not None for loss in losses)
     return (
         time_text(entry),
+        si(min(record.step_s, default=None), "s"),
         str(len(record.step_s)),
         si(entry.flop, "FLOP"),
         " to ".join(UNKNOWN if loss is None else f"{loss:.4g}" for loss in losses)
@@ -54,6 +57,7 @@ def _cell(entry: Entry) -> tuple[str, ...]:
         else "",
         si(_rate(entry), "FLOP/s"),
         si(record.energy_j, "J"),
+        share(entry.busy_s, entry.step_s),
     )
 
 
@@ -133,13 +137,20 @@ def _not_run(study: Study) -> Iterator[Block]:
         if record.state != "measured":
             told.append(f"{entry.cell.title}, {record.state}: {printable(record.reason, 400)}")
         elif study.on_gpu and record.collect_reason:
+            took = listed(f"{part} {si(time, 's')}" for part, time in record.seconds.items())
             told.append(
                 f"{entry.cell.title}: no counters, or not all. "
-                f"{printable(record.collect_reason, 400)}"
+                f"{printable(record.collect_reason, 400)} (took: {printable(took, 200)})"
             )
     if told:
         yield Paragraph("What did not run, or not whole:")
         yield Items(tuple(told))
+    waiting = [entry.cell.title for entry in study.entries if entry.record is None]
+    if waiting and study.measured:
+        yield Paragraph(
+            f"Not measured yet: {listed(waiting)}. 'mansard study deepcam -o' with this folder "
+            "measures what is missing and keeps the rest."
+        )
 
 
 def _rate(entry: Entry) -> float | None:
@@ -155,47 +166,3 @@ def _only_precision_differs(entry: Entry, base: Entry) -> bool:
     a, b = entry.cell.configuration, base.cell.configuration
     keys = ("model", "framework", "layout", "optimizer", "execution")
     return a.precision != b.precision and all(getattr(a, k) == getattr(b, k) for k in keys)
-
-
-def flop_check(study: Study) -> Iterator[Block]:
-    """Counted against analytic work: the check of the counters that needs no other tool."""
-    yield Heading("Counted and analytic FLOP")
-    yield Paragraph(
-        "Analytic FLOP are products of convolutions, matrix products and attention. Counted FLOP "
-        "are all floating-point work of the kernels: normalisation, activation, loss and optimizer "
-        "come on top; algorithms that multiply less (Winograd) or skip masked blocks stay below."
-    )
-    rows = []
-    for entry in study.measured:
-        record = entry.record
-        if record is None:
-            continue
-        counted = {each.phase: each for each in record.counted}
-        analytic: dict[str | None, float] = {}
-        for each in record.analytic:
-            analytic[each.phase] = analytic.get(each.phase, 0.0) + (each.flop or 0.0)
-        names = [phase for phase in analytic if phase in counted]
-        for phase in names:
-            found = counted[phase]
-            rows.append(_checked(entry, str(phase), analytic[phase], found.flop, found.complete))
-        known = [each.flop for each in record.counted if each.flop is not None]
-        whole = sum(known) if known and len(known) == len(record.counted) else None
-        complete = all(each.complete for each in record.counted)
-        rows.append(_checked(entry, "step", sum(analytic.values()), whole, complete))
-    if rows:
-        yield Table(("cell", "phase", "analytic", "counted", "difference"), tuple(rows), words=2)
-    else:
-        yield Paragraph(NOT_MEASURED)
-
-
-def _checked(
-    entry: Entry, phase: str, analytic: float, counted: float | None, complete: bool
-) -> tuple[str, ...]:
-    bound = "" if complete or counted is None else "at least "
-    return (
-        entry.cell.title,
-        printable(phase, 40),
-        si(analytic, "FLOP"),
-        f"{bound}{si(counted, 'FLOP')}",
-        change(counted, analytic),
-    )

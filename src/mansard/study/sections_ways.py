@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from mansard.analysis.compare import compare
-from mansard.charts.labels import printable
+from mansard.charts.labels import bound_label, efficiency_label, printable
 from mansard.errors import MansardError
 from mansard.model.comparison import Comparison
 from mansard.study.blocks import Block, Heading, Paragraph, Table
 from mansard.study.gather import Entry, Study
 from mansard.study.words import UNKNOWN, count, share, si, time_text, with_share, work
+from mansard.workloads import TokenSize
 
 
 def optimizers(study: Study) -> Iterator[Block]:
@@ -75,9 +76,58 @@ def frameworks(study: Study) -> Iterator[Block]:
         ("cell", "step", "launches", "without FLOP", "their time", "counted FLOP", "DRAM"),
         tuple(rows),
     )
+    yield from _rivals(study, "deeplab")
+
+
+def transformers(study: Study) -> Iterator[Block]:
+    """What a token costs in prefill, decode and training, and what holds it."""
+    yield Heading("Transformer")
+    yield Paragraph(
+        "A decoder of 0.94 G parameters. A step of prefill or training takes a sequence of 2,048 "
+        "tokens; one of decode makes one token for each of 16 sequences, which look at 2,048. Busy "
+        "is the part of the step in which the GPU works; rates are over that time."
+    )
+    rows = []
+    for entry in study.entries:
+        size = entry.cell.configuration.size
+        if not isinstance(size, TokenSize):
+            continue
+        totals = entry.analysis.totals if entry.analysis else None
+        if totals is None or entry.step_s is None:
+            rows.append((entry.cell.title, time_text(entry), _missing(entry), *[""] * 7))
+            continue
+        decode = entry.cell.configuration.model == "transformer-decode"
+        tokens = size.batch * (1 if decode else size.tokens)
+        energy_j = entry.record.energy_j if entry.record else None
+        rows.append(
+            (
+                entry.cell.title,
+                time_text(entry),
+                share(entry.busy_s, entry.step_s),
+                count(totals.launches),
+                si(tokens / entry.step_s, "token/s"),
+                si(None if energy_j is None else energy_j / tokens, "J"),
+                si(totals.flop_per_s, "FLOP/s"),
+                si(_byte_per_s(totals.bytes_by_level.get("dram"), totals.duration_s), "B/s"),
+                bound_label(totals),
+                efficiency_label(totals),
+            )
+        )
+    head = (
+        *("cell", "step", "busy", "launches", "tokens", "energy of a token"),
+        *("FLOP/s", "DRAM", "bound", "eff."),
+    )
+    yield Table(head, tuple(rows))
+    yield from _rivals(study, "transformer")
+
+
+def _rivals(study: Study, model: str) -> Iterator[Block]:
+    """Ways to run the same step, side by side, of the models whose name begins like this."""
     for pair in study.rivals:
         before, after = study.entry(pair.before), study.entry(pair.after)
-        if before is not None and after is not None:
+        if before is None or after is None:
+            continue
+        if before.cell.configuration.model.startswith(model):
             yield from _by_family(pair.change, before, after)
 
 

@@ -68,12 +68,26 @@ def work(group: Group) -> str:
 
 def tensor_flop(group: Group) -> float | None:
     """FLOP on Tensor Cores; None where no such path was counted."""
+    return _flop_of(group, "tensor")
+
+
+def vector_flop(group: Group) -> float | None:
+    """FLOP of the vector pipes; None where no such path was counted."""
+    return _flop_of(group, "vector")
+
+
+def _flop_of(group: Group, paths: str) -> float | None:
     found = [
         flop
         for path, flop in group.flop_by_path.items()
-        if path.startswith("tensor") and "int" not in path and flop is not None
+        if path.startswith(paths) and "int" not in path and flop is not None
     ]
     return sum(found) if found else None
+
+
+def tensor_share(group: Group) -> str:
+    """The part of the work that Tensor Cores did; unknown where some path was not counted."""
+    return share(tensor_flop(group) if group.flop_complete else None, group.flop)
 
 
 def listed(texts: Iterable[str]) -> str:

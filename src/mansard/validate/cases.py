@@ -76,6 +76,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
         tolerance: relative, on both ends.
         why: why exactly this.
         columns: columns that are added up; the quantity's own when empty.
+        per_part: how much more each part may count where a library forms sums in parts.
     """
 
     quantity: str
@@ -84,6 +85,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True):
     tolerance: float
     why: str
     columns: tuple[str, ...] = ()
+    per_part: float = 0.0
 
     @property
     def summed(self) -> tuple[str, ...]:
@@ -160,6 +162,13 @@ def bytes_of(level: str, value: float, why: str) -> Expected:
     """Traffic of a level (``l2``, or a part of it as ``dram_read``)."""
     return Expected(
         quantity=f"bytes_{level}", low=value, high=value, tolerance=BYTES_TOLERANCE, why=why
+    )
+
+
+def between(level: str, low: float, high: float, why: str) -> Expected:
+    """Traffic of which only the range is known."""
+    return Expected(
+        quantity=f"bytes_{level}", low=low, high=high, tolerance=BYTES_TOLERANCE, why=why
     )
 
 

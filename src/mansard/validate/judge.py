@@ -55,7 +55,11 @@ def verdicts_of(
 
 
 def _corrected(expected: Expected, case: Case, count: CaseCount) -> Expected:
-    """The work that the machine code holds, where it was read."""
+    """The work that the machine code holds, where it was read; or that a split product has."""
+    if expected.per_part and count.parts > 1:
+        more = expected.per_part * count.parts
+        why = f"{expected.why}; the library forms sums in {count.parts} parts: up to {more:g} more"
+        return msgspec.structs.replace(expected, high=expected.high + more, why=why)
     code = case.machine_code
     if code is None or count.loop_flop is None or expected.quantity != code.quantity:
         return expected

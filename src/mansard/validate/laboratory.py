@@ -46,6 +46,7 @@ class _Ready:
     before: tuple[Callable[[], None], ...]
     start: Callable[[], None]
     work: ChainWork | None
+    parts: int = 1
 
 
 class Laboratory:
@@ -140,6 +141,7 @@ class Laboratory:
                     launches=launches,
                     loop_flop=each.work.loop if each.work else None,
                     once_flop=each.work.once if each.work else 0.0,
+                    parts=each.parts,
                 )
             )
         return Counted(
@@ -171,11 +173,11 @@ class Laboratory:
         """Compile, inspect and load; what this machine lacks is told and no failure."""
         try:
             work = self._inspect(case)
-            start = self._starter(case.launch, pool, stack)
+            start, parts = self._counted(case.launch, pool, stack)
             before = tuple(self._starter(each, pool, stack) for each in case.before)
         except DeviceError as error:
             return CaseCount(name=case.name, lacking=str(error))
-        return _Ready(case, before or (start,) * _SETTLING, start, work)
+        return _Ready(case, before or (start,) * _SETTLING, start, work, parts)
 
     def _inspect(self, case: Case) -> ChainWork | None:
         if isinstance(case.launch, ProductLaunch):
@@ -186,17 +188,27 @@ class Laboratory:
         arch = self._target.arch_for(variant)
         return inspected(variant, arch, case.machine_code, needed=case.inspect)
 
+    def _counted(
+        self, launch: Launch, pool: dict[str, Memory], stack: contextlib.ExitStack
+    ) -> tuple[Callable[[], None], int]:
+        """What starts a launch, and in how many parts it forms its sums."""
+        if isinstance(launch, ProductLaunch):
+            return self._product(launch, stack)
+        return self._starter(launch, pool, stack), 1
+
     def _starter(
         self, launch: Launch, pool: dict[str, Memory], stack: contextlib.ExitStack
     ) -> Callable[[], None]:
         if isinstance(launch, ProductLaunch):
-            return self._product(launch, stack)
+            return self._product(launch, stack)[0]
         gpu = self._session.gpu
         gpu.kernel(launch.variant)
         arguments = [_argument(each, pool) for each in launch.arguments]
         return lambda: gpu.start(launch.variant, *arguments, blocks=launch.blocks)
 
-    def _product(self, launch: ProductLaunch, stack: contextlib.ExitStack) -> Callable[[], None]:
+    def _product(
+        self, launch: ProductLaunch, stack: contextlib.ExitStack
+    ) -> tuple[Callable[[], None], int]:
         from mansard.bench.cuda.gemm import Product  # noqa: PLC0415  (the library is optional)
 
         product = Product(self._session, launch.operand, launch.n)
@@ -204,7 +216,7 @@ class Laboratory:
         if not product.algorithms:
             raise DeviceError(f"cuBLASLt has no algorithm for {launch.operand} and n {launch.n}")
         algorithm = product.algorithms[0]
-        return lambda: product.start(algorithm)
+        return lambda: product.start(algorithm), product.parts(algorithm)
 
     def _pool(self, cases: Iterable[Case], stack: contextlib.ExitStack) -> dict[str, Memory]:
         """Memory for all buffers of a batch, zeroed."""

@@ -14,6 +14,8 @@ _RAGGED_BYTES = 1008
 _TILE, _DEPTH = 256, 128
 #: Scaling and adding when an element is stored, and the sums of two halves.
 _EPILOGUE_FLOP = 4
+#: Of a part, where sums over K are formed in parts: its own end, and being added.
+_PART_FLOP = _EPILOGUE_FLOP + 1
 
 _COLUMNS = {
     "fp64": ("flop_vector_fp64", "flop_tensor_fp64"),
@@ -71,4 +73,5 @@ def _vector_work(columns: tuple[str, ...], n: int) -> Expected:
         tolerance=0.0,
         why=why,
         columns=columns,
+        per_part=float(_PART_FLOP * side * side),
     )

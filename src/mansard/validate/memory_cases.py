@@ -14,6 +14,7 @@ from mansard.validate.cases import (
     Lacking,
     Number,
     almost_none,
+    between,
     bytes_of,
     exactly,
     no_other_work,
@@ -28,6 +29,8 @@ _WORD = 16
 _STREAM_THREADS, _STREAM_UNROLL = 256, 4
 _SET_THREADS, _SET_ROWS = 512, 2
 _L2_PASSES, _L1_PASSES = 512, 2048
+_OWN = "mansard.validate:own.cu"
+_OWN_ROWS = 2 * _SET_ROWS
 _TILE, _TILE_PASSES, _TILE_ITERATIONS = 32 * 1024, 4, 256
 _CHUNK = 32 * 1024
 _BULK = "mansard.validate:bulk.cu"
@@ -37,6 +40,10 @@ _BULK_NAMES = ("bulk copy", "bulk multicast")
 _ALONE = 120 * 1024
 
 _RESIDENT = "a set far smaller than L2 is read {times} times: device memory gives it once at most"
+_MERGED = (
+    "the {warps} warps of a block read the same lines, and requests for a line that is on its way "
+    "already may be answered together, at best those of all warps"
+)
 _ONCE = "{arrays} of {size} bytes, each byte once"
 _STEADY = "; the launch before leaves as many dirty lines in L2 as this one"
 _TAGS = ", all through the tag stage"
@@ -68,7 +75,7 @@ def memory_cases(
         yield from (Lacking(name, why) for name in names)
     else:
         yield from _streams(sms, size)
-    yield _l2_resident(sms)
+    yield from _l2_resident(sms)
     yield _l1_resident(sms)
     yield from _shared(sms)
     if free_bytes >= 4 * size:
@@ -176,20 +183,53 @@ def _set_kernel(operator: str, sms: int, passes: int) -> tuple[KernelLaunch, flo
     return launch, float(size * passes), float(size)
 
 
-def _l2_resident(sms: int) -> Case:
-    launch, total, size = _set_kernel("cg", sms, _L2_PASSES)
-    why = f"{_L2_PASSES} passes over {size:.0f} bytes, with loads that do not stay in L1"
-    return Case(
-        name="L2-resident read",
-        group="memory",
-        launch=launch,
-        expected=(
-            bytes_of("l1", total, why + _TAGS),
-            bytes_of("l2", total, why),
-            almost_none("dram", total, _RESIDENT.format(times=_L2_PASSES)),
-            no_other_work(threads=sms * _SET_THREADS),
+def _own_kernel(sms: int) -> tuple[KernelLaunch, float, float]:
+    """Each warp reads lines of its own again and again: launch, bytes read, the set."""
+    variant = Variant(
+        source=_OWN,
+        entry="own_read",
+        macros=(("THREADS", str(_SET_THREADS)), ("UNROLL", str(_SET_ROWS))),
+        threads=_SET_THREADS,
+        mnemonic="LDG\\.E\\.128.*",
+        count=_SET_ROWS,
+    )
+    size = sms * _SET_THREADS * _OWN_ROWS * _WORD
+    launch = KernelLaunch(
+        variant=variant,
+        blocks=sms,
+        arguments=(
+            Buffer("a", size),
+            _NULL,
+            Number(_OWN_ROWS, "int32"),
+            Number(_L2_PASSES * _OWN_ROWS // _SET_ROWS, "int32"),
         ),
     )
+    return launch, float(size * _L2_PASSES), float(size)
+
+
+def _l2_resident(sms: int) -> Iterator[Case]:
+    for name, kernel, least, told in (
+        ("L2-resident read", _own_kernel(sms), 1, "each warp reads lines of its own"),
+        (
+            "L2-resident read, lines shared",
+            _set_kernel("cg", sms, _L2_PASSES),
+            _SET_THREADS // 32,
+            _MERGED.format(warps=_SET_THREADS // 32),
+        ),
+    ):
+        launch, total, size = kernel
+        why = f"{_L2_PASSES} passes over {size:.0f} bytes, with loads that do not stay in L1"
+        yield Case(
+            name=name,
+            group="memory",
+            launch=launch,
+            expected=(
+                bytes_of("l1", total, why + _TAGS),
+                between("l2", total / least, total, f"{why}; {told}"),
+                almost_none("dram", total, _RESIDENT.format(times=_L2_PASSES)),
+                no_other_work(threads=sms * _SET_THREADS),
+            ),
+        )
 
 
 def _l1_resident(sms: int) -> Case:

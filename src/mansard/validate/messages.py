@@ -49,6 +49,7 @@ class CaseCount(msgspec.Struct, frozen=True, kw_only=True):
         lacking: why this machine cannot run the case; nothing was counted then.
         loop_flop: FLOP of a thread and iteration, as its machine code tells; None if not known.
         once_flop: FLOP of a thread outside the loop that may count besides.
+        parts: of each sum, as the library says that it forms them; 1 for one sum.
     """
 
     name: str
@@ -57,6 +58,7 @@ class CaseCount(msgspec.Struct, frozen=True, kw_only=True):
     lacking: str = ""
     loop_flop: float | None = None
     once_flop: float = 0.0
+    parts: int = 1
 
 
 class Counted(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,29 +6,11 @@ activation, loss and optimizer do not: they are passes over memory. What an algo
 it is the difference between these numbers and counted ones.
 """
 
-import dataclasses
 from collections.abc import Iterable
 
-from mansard.workloads.workload import Kind, Phase, PhaseFlop
+from mansard.workloads.workload import Kind, Operation, Phase, PhaseFlop
 
 _Pair = tuple[int, int]
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One layer of a network.
-
-    Attributes:
-        name: of the layer.
-        kind: of the operation.
-        forward: FLOP of its forward pass.
-        backward: FLOP of its backward pass.
-    """
-
-    name: str
-    kind: Kind
-    forward: int
-    backward: int
 
 
 def conv_flop(

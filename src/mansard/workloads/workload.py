@@ -17,7 +17,7 @@ Framework = Literal["torch", "keras-torch", "keras-jax", "keras-tensorflow"]
 Precision = Literal["fp32", "tf32", "amp-fp16", "amp-bf16", "bf16", "fp8"]
 Layout = Literal["nchw", "nhwc", "none"]
 Optimizer = Literal["adam-loop", "adam-foreach", "adam-fused", "lamb", "keras-adam", "none"]
-Execution = Literal["eager", "compile", "graph", "xla"]
+Execution = Literal["eager", "compile", "graph", "xla", "xla-gradients"]
 Preset = Literal["paper", "tiny"]
 Phase = Literal["forward", "backward"]
 Kind = Literal["conv", "depthwise conv", "transposed conv", "gemm", "attention"]
@@ -148,7 +148,8 @@ class Configuration:
         precision: ``fp32`` has TF32 off; ``amp-...`` is automatic mixed precision.
         layout: order of an image's dimensions in memory; ``none`` for transformers.
         optimizer: ``none`` where nothing is trained.
-        execution: ``graph`` is a CUDA graph of the whole step.
+        execution: ``graph`` is a CUDA graph of the whole step; ``xla-gradients`` is ``xla`` with
+            weight gradients that are written for tensor cores.
         size: an ``ImageSize`` for DeepLab, a ``TokenSize`` for a transformer.
         device: ``cuda:0``, ``cpu``, ...
         seed: of the weights and the data.
@@ -189,6 +190,23 @@ class Configuration:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One layer of a network.
+
+    Attributes:
+        name: of the layer.
+        kind: of the operation.
+        forward: FLOP of its forward pass.
+        backward: FLOP of its backward pass.
+    """
+
+    name: str
+    kind: Kind
+    forward: int
+    backward: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PhaseFlop:
     """Floating-point operations of one kind in one phase of a step, from the shapes.
 
@@ -215,6 +233,8 @@ class Workload:
         parameters: trainable numbers of the model.
         flop: analytic work of one step; one entry per phase and kind.
         synchronize: waits until the device is done.
+        layers: what the sums in ``flop`` are made of, in the order in which the forward pass calls
+            them.
         phases: how the phases are found: ``torch`` (PyTorch's hooks) or ``own`` (``mansard.phase``
             ranges that the step sets).
     """
@@ -226,3 +246,4 @@ class Workload:
     flop: tuple[PhaseFlop, ...]
     synchronize: Callable[[], None]
     phases: Literal["torch", "own"]
+    layers: tuple[Operation, ...] = ()

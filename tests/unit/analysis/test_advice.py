@@ -424,6 +424,13 @@ class TestTime:
         assert "CUDA graphs" in found.sentence
         assert found.evidence["gaps"] == 19
 
+    def test_gaps_as_long_as_a_framework_takes(self, make_run, machine, gemm):
+        # 80 us each, launching takes 4.
+        short = gemm | {"duration_s": 1e-4, "flop_tensor_fp16": 0.9e9}
+        rows = [short | {"start_s": n * 1.8e-4} for n in range(20)]
+        found = given(analyze(make_run(*rows), launch_cost(machine, 4e-6)), "idle-gpu")
+        assert "from one operator to the next" in found.sentence
+
     def test_gaps_that_only_the_trace_makes_are_not_counted(self, make_run, machine, gemm):
         slow = [gemm | {"start_s": start} for start in (0.0, 0.4, 0.5)]  # busy for 0.3 s of 0.6
         told = Provenance(extra={"step_host_s": "0.4"})

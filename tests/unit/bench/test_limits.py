@@ -74,11 +74,42 @@ def test_device_memory_of_a_mig_slice_has_no_limit():
 
 
 def test_both_directions_of_a_link_add_up():
-    numbers = {"pcie_byte_per_s": 63e9, "nvlink_byte_per_s": 450e9}
+    numbers = {"pcie_byte_per_s": 63e9, "nvlink_links": 18.0}
     assert limit_of(bandwidth("link", "read", "PCIe 5.0 x16"), H200, numbers, None).value == 63e9
     assert limit_of(bandwidth("link", "copy", "PCIe 5.0 x16"), H200, numbers, None).value == 126e9
     assert limit_of(bandwidth("link", "read", "NVLink"), H200, numbers, None).value == 450e9
+    assert limit_of(bandwidth("link", "copy", "NVLink"), H200, numbers, None).value == 900e9
     assert limit_of(bandwidth("link", "read", "PCIe"), H200, {}, None) is None
+
+
+@pytest.mark.parametrize(
+    ("capability", "told", "expected", "whose"),
+    [
+        ("9.0", 18, 450e9, "as NVML counts them"),
+        ("9.0", 6, 150e9, "as NVML counts them"),
+        ("9.0", None, 450e9, "NVML does not count them"),
+        ("9.0", 36, 450e9, "as NVML counts them"),
+        ("8.0", None, 300e9, "NVML does not count them"),
+        ("7.0", None, 150e9, "NVML does not count them"),
+        ("10.0", 18, 900e9, "as NVML counts them"),
+    ],
+)
+def test_nvlink_is_links_times_the_payload_of_one(capability, told, expected, whose):
+    facts = DeviceFacts(name="GPU", compute_capability=capability)
+    numbers = {} if told is None else {"nvlink_links": float(told)}
+    limit = limit_of(bandwidth("link", "read", "NVLink"), facts, numbers, None)
+    assert limit.value == expected
+    assert whose in limit.source
+
+
+def test_the_nvlink_of_a_chip_that_has_none_has_no_limit():
+    facts = DeviceFacts(name="GPU", compute_capability="8.9")
+    assert limit_of(bandwidth("link", "read", "NVLink"), facts, {}, None) is None
+
+
+def test_a_link_of_unknown_kind_is_not_held_against_pcie():
+    numbers = {"pcie_byte_per_s": 63e9, "nvlink_links": 18.0}
+    assert limit_of(bandwidth("link", "read", "peer link"), H200, numbers, None) is None
 
 
 def test_every_limit_says_where_it_comes_from():

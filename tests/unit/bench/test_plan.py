@@ -115,8 +115,14 @@ def test_memory_that_is_shared_with_the_host_has_no_link():
 
 
 def test_a_neighbour_is_measured_over_nvlink():
-    planned = names(gpu(peer=1.0, nvlink_byte_per_s=450e9))
+    planned = names(gpu(peer=1.0, peer_is_nvlink=1.0))
     assert {f"link {access} NVLink" for access in ("read", "write", "copy")} <= set(planned)
+
+
+def test_a_neighbour_whose_link_is_not_told_is_measured_under_no_name_of_a_bus():
+    planned = [name for name in names(gpu(peer=1.0, peer_is_nvlink=0.0)) if "link" in name]
+    assert {f"link {access} peer link" for access in ("read", "write", "copy")} <= set(planned)
+    assert not [name for name in planned if "peer" in name and "PCIe" in name]
 
 
 @pytest.mark.parametrize(

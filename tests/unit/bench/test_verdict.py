@@ -72,6 +72,24 @@ def test_equal_work_is_also_held_against_the_slowest_sm():
     assert found.evidence["share_at_slowest_sm"] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize(("recipe", "level"), [("shared", "shared"), ("cache", "l1")])
+def test_levels_of_an_sm_are_held_against_the_slowest_too(recipe, level):
+    # 128 bytes a clock and SM: 132 x 128 x 1.782 GHz, while the median SM runs at 1.8 GHz.
+    test = Task(name="t", recipe=recipe, kind="bandwidth", level=level, access="read")
+    clocks = [1.8e9] * 3
+    slowest = [1.782e9] * 3
+    run = outcome([132 * 128 * 1.782e9] * 3, clocks, sm_clock_slowest_hz=slowest)
+    found = ceiling_of(test, run, H200, [])
+    assert found.share_of_limit == pytest.approx(0.99)
+    assert found.evidence["share_at_slowest_sm"] == pytest.approx(1.0)
+
+
+def test_work_that_is_cut_by_time_waits_for_no_sm():
+    test = Task(name="t", recipe="l2", kind="bandwidth", level="l2", access="read")
+    run = outcome([9e12] * 3, [1.8e9] * 3, sm_clock_slowest_hz=[1.782e9] * 3)
+    assert "share_at_slowest_sm" not in ceiling_of(test, run, H200, []).evidence
+
+
 def test_without_the_clock_of_each_sample_there_is_no_share_of_the_slowest_sm():
     found = ceiling_of(
         FP64, outcome([PER_HZ * 1e9] * 2, [1e9] * 2, sm_clock_slowest_hz=[1e9, None]), H200, []

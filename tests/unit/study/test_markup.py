@@ -82,6 +82,24 @@ def test_the_longest_bar_fills_the_width_and_others_follow():
     assert widths == [widths[0], widths[0] / 4, 0.0]
 
 
+def test_a_label_of_any_length_lies_inside_the_picture():
+    long = "ResNet-50 Keras/TensorFlow amp-bf16 nhwc keras-adam xla-gradients"
+    root = ET.fromstring(bars_svg("t", [Bar("a", 1.0, "1"), Bar(long, 1.0, "1")]))
+    (label,) = (each for each in root.iter() if each.text == long)
+    # It ends at its x; a wide sans-serif letter of size 12 takes up to 7 on average.
+    assert float(label.get("x")) >= 7 * len(long)
+
+
+def test_a_bar_in_two_parts_shows_both_and_one_not_known_is_an_outline():
+    bars = [Bar("half", 2.0, "2", dark=0.5), Bar("unknown", 2.0, "2", dark=None)]
+    root = ET.fromstring(bars_svg("t", bars, "how to read"))
+    boxes = [each for each in root.iter() if each.tag.endswith("rect")][1:]
+    assert [float(box.get("width")) for box in boxes] == [380.0, 190.0, 380.0]
+    assert boxes[2].get("fill") == "none"
+    assert boxes[2].get("stroke-dasharray")
+    assert "how to read" in [each.text for each in root.iter()]
+
+
 def test_no_bars_and_bars_of_nothing_are_pictures_too():
     for bars in ([], [Bar("a", 0.0, "0")]):
         ET.fromstring(bars_svg("t", bars))

@@ -14,6 +14,7 @@ from mansard.study import child, measure
 from mansard.study.measure import Gpu, measure_cell
 from mansard.study.plan import deepcam
 from mansard.workloads import Unavailable
+from mansard.workloads.workload import Operation
 
 CPU_CELL = deepcam("cpu", "tiny")[0]
 FACTS = DeviceFacts(name="NVIDIA H200")
@@ -78,6 +79,19 @@ def test_a_cpu_cell_has_times_analytic_work_and_losses_and_no_counters(on_cpu, f
     assert (found.counted, found.run, found.energy_j) == ((), None, None)
     assert found.collect_reason == "a CPU has no GPU counters"
     assert found.versions["mansard"]
+
+
+def test_the_layers_are_kept_as_the_forward_pass_calls_them(on_cpu, folder, workload_of):
+    layers = (
+        Operation(name="stem", kind="conv", forward=10, backward=10),
+        Operation(name="score", kind="gemm", forward=20, backward=40),
+    )
+    on_cpu(lambda configuration: workload_of(configuration, layers=layers))
+    found = folder.load(CPU_CELL.name).layers
+    assert [(each.name, each.kind, each.forward, each.backward) for each in found] == [
+        ("stem", "conv", 10, 10),
+        ("score", "gemm", 20, 40),
+    ]
 
 
 def test_what_cannot_be_built_is_unavailable_with_its_reason(on_cpu):

@@ -94,15 +94,26 @@ def test_the_quick_study_holds_four_of_the_pairs():
 
 
 def test_a_part_of_the_name_chooses_cells():
-    assert [cell.title for cell in chosen(CELLS, only="lamb")] == [
+    assert [cell.title for cell in chosen(CELLS, only=["lamb"])] == [
         "ResNet-50 PyTorch amp-bf16 nhwc lamb eager"
     ]
 
 
 def test_a_pattern_chooses_cells():
-    assert len(chosen(CELLS, only="xception*adam-loop")) == 2
+    assert len(chosen(CELLS, only=["xception*adam-loop"])) == 2
+
+
+def test_patterns_choose_in_the_order_in_which_they_are_given_and_no_cell_twice():
+    titles = [cell.title for cell in chosen(CELLS, only=["tf32_nhwc", "lamb", "tf32"])]
+    assert titles == [
+        "ResNet-50 PyTorch tf32 nhwc adam-fused eager",
+        "ResNet-50 PyTorch amp-bf16 nhwc lamb eager",
+        "ResNet-50 PyTorch tf32 nchw adam-fused eager",
+    ]
 
 
 def test_a_pattern_that_fits_nothing_is_told_where_to_look():
     with pytest.raises(UsageError, match="--list"):
-        chosen(CELLS, quick=True, only="lamb")
+        chosen(CELLS, only=["lamb", "no-such"])
+    with pytest.raises(UsageError, match="--list"):
+        chosen(CELLS, quick=True, only=["lamb"])

@@ -30,9 +30,26 @@ class Child:
             return
         record = blank(cell, "paper")
         state = act or "measured"
-        self.folder.save(msgspec.structs.replace(record, state=state, step_s=(float(place + 1),)))
-        if state == "measured":
-            self.folder.run_file(cell.name).write_bytes(b"new")
+        file = self.folder.run_file(cell.name)
+        run = file.name if state == "measured" else None
+        self.folder.save(
+            msgspec.structs.replace(record, state=state, step_s=(float(place + 1),), run=run)
+        )
+        if run:
+            file.write_bytes(b"new")
+
+
+def times_alone(folder, ends="the cell took more than 300 s and was ended", **fields):
+    """A process that is ended in the profile, when the times are written."""
+
+    def start(cell, _limit_s):
+        record = blank(cell, "paper")
+        folder.run_file(cell.name).unlink(missing_ok=True)
+        folder.save(msgspec.structs.replace(record, state="measured", step_s=(9.0,), **fields))
+        if ends:
+            raise Ended(ends)
+
+    return start
 
 
 @pytest.fixture
@@ -88,14 +105,51 @@ def test_a_process_that_wrote_nothing_is_noted(folder, three):
 
 
 def test_times_that_were_written_before_a_crash_stay(folder, three):
-    def start(cell, _limit_s):
-        folder.save(msgspec.structs.replace(blank(cell, "paper"), state="measured", step_s=(1.0,)))
-        raise Ended("it took more than 300 s and was ended")
-
-    run_cells(three[:1], folder, start=start)
+    run_cells(three[:1], folder, start=times_alone(folder))
     found = folder.load(three[0].name)
-    assert (found.state, found.step_s) == ("measured", (1.0,))
-    assert found.collect_reason == "in the profile: it took more than 300 s and was ended"
+    assert (found.state, found.step_s) == ("measured", (9.0,))
+    ends = "ended in the profile: the cell took more than 300 s and was ended"
+    assert found.collect_reason == ends
+
+
+def test_a_cell_whose_profile_was_cut_off_is_tried_again(folder, three):
+    run_cells(three, folder, start=times_alone(folder))
+    child = Child(folder, three)
+    done = run_cells(three[:1], folder, start=child)
+    assert list(done.outcomes.values()) == ["measured"]
+    assert folder.load(three[0].name).run
+
+
+def test_a_cell_whose_profile_the_driver_refused_is_kept(folder, three):
+    refused = times_alone(folder, ends="", seconds={"profile": 1.0}, collect_reason="refused")
+    run_cells(three[:1], folder, start=refused)
+    done = run_cells(three[:1], folder, start=Child(folder, three))
+    assert list(done.outcomes.values()) == ["kept"]
+
+
+def test_an_earlier_profile_outlives_a_new_measurement_without_one(folder, three):
+    run_cells(three[:1], folder, start=Child(folder, three))
+    before = folder.load(three[0].name)
+    again = RunOptions(again=True)
+    done = run_cells(three[:1], folder, options=again, start=times_alone(folder))
+    assert list(done.outcomes.values()) == ["failed"]
+    assert folder.load(three[0].name) == before
+    assert folder.run_file(three[0].name).read_bytes() == b"new"
+
+
+def test_a_profile_that_the_budget_cut_off_is_not_blamed_on_the_cell(folder, three):
+    now_s = iter([0.0, 0.0, 64.0])
+    done = run_cells(
+        three[:1],
+        folder,
+        options=RunOptions(budget_s=64.0),
+        start=times_alone(folder, ends="the cell took more than 64 s and was ended"),
+        clock=lambda: next(now_s),
+    )
+    assert list(done.outcomes.values()) == ["measured"]
+    assert folder.load(three[0].name).collect_reason == (
+        "ended in the profile: the time of all cells was out, 64 s after this one began"
+    )
 
 
 def test_an_interrupt_keeps_what_is_finished(folder, three):
@@ -141,7 +195,7 @@ def test_no_cell_may_run_beyond_the_budget(folder, three):
 
 
 def test_a_cell_that_the_budget_ended_has_not_failed(folder, three):
-    child = Child(folder, three, {1: Ended("it took more than 10 s and was ended")})
+    child = Child(folder, three, {1: Ended("the cell took more than 10 s and was ended")})
     options = RunOptions(budget_s=20.0)
     done = run_cells(three, folder, options=options, start=child, clock=child.clock)
     assert done.out_of_time

@@ -63,9 +63,12 @@ def test_the_work_of_a_case_is_what_arithmetic_gives(cases, name, quantity, flop
         ("add", "bytes_dram", 1.5 * GIB, 1.5 * GIB),
         ("fill", "bytes_dram_read", 0, 0.015 * GIB),
         ("read", "bytes_l1", GIB / 2, GIB / 2),
-        # 132 blocks x 512 threads x 2 words of 16 bytes, 512 and 2048 times.
-        ("L2-resident read", "bytes_l2", 132 * 16384 * 512, 132 * 16384 * 512),
-        ("L2-resident read", "bytes_dram", 0, 0.03 * 132 * 16384 * 512),
+        # 132 blocks x 512 threads x 4 words of 16 bytes, 512 times.
+        ("L2-resident read", "bytes_l2", 132 * 32768 * 512, 132 * 32768 * 512),
+        ("L2-resident read", "bytes_dram", 0, 0.03 * 132 * 32768 * 512),
+        # 2 words of 16 bytes; 16 warps may be answered with one line.
+        ("L2-resident read, lines shared", "bytes_l1", 132 * 16384 * 512, 132 * 16384 * 512),
+        ("L2-resident read, lines shared", "bytes_l2", 132 * 1024 * 512, 132 * 16384 * 512),
         ("L1-resident read", "bytes_l1", 132 * 16384 * 2048, 132 * 16384 * 2048),
         ("shared read", "bytes_shared", 132 * 32768 * 4 * 256, 132 * 32768 * 4 * 256),
         ("bulk copy", "bytes_l1", GIB / 2, GIB / 2),
@@ -94,6 +97,11 @@ def test_a_ragged_product_may_count_what_hangs_over_and_says_so(cases):
 def test_fp32_products_may_scale_what_they_store(cases):
     found = expected(cases["GEMM fp32 3072"], "flop_vector_fp32")
     assert (found.low, found.high) == (2.0 * 3072**3, 2.0 * 3072**3 + 4 * 3072**2)
+
+
+def test_a_product_in_parts_may_scale_and_add_each_part(cases):
+    case = cases["GEMM fp32 3072"]
+    assert expected(case, "flop_vector_fp32").per_part == 5 * 3072**2
 
 
 def test_every_case_expects_no_other_work_and_says_why_of_all(cases):

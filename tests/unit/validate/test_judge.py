@@ -113,6 +113,53 @@ def test_packed_moves_of_a_compiler_are_no_other_work(cases, right, table):
     assert judged(case, columns, table, "other work").state == "holds"
 
 
+@pytest.mark.parametrize(
+    ("parts", "more", "state"),
+    [
+        # Of an H200: 22 FLOP an element more than 2 n^3. One sum may have 4; 4 parts 4 + 4 x 5.
+        (1, 22, "deviates"),
+        (4, 22, "holds"),
+        (4, 25, "deviates"),
+        (4, 0, "holds"),
+        (4, -1, "deviates"),
+        (1, 4, "holds"),
+        (1, 5, "deviates"),
+    ],
+)
+def test_a_product_in_parts_may_count_their_ends_and_no_more(
+    cases, right, table, parts, more, state
+):
+    case = cases["GEMM fp32 3072"]
+    columns = {**right(case), "flop_vector_fp32": 2.0 * 3072**3 + more * 3072.0**2}
+    found = judged(case, columns, table, "flop_vector_fp32", parts=parts)
+    assert found.state == state
+    assert ("in 4 parts" in found.why) == (parts == 4)
+
+
+def test_parts_of_sums_change_nothing_where_tensor_cores_form_them(cases, right, table):
+    case = cases["GEMM bf16 3072"]
+    columns = {**right(case), "flop_tensor_bf16": 2.0 * 3072**3 + 1}
+    assert judged(case, columns, table, "flop_tensor_bf16", parts=4).state == "deviates"
+
+
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [("L2-resident read", "deviates"), ("L2-resident read, lines shared", "holds")],
+)
+def test_merged_requests_show_where_warps_share_lines_only(cases, right, table, name, state):
+    # 0.5822 of the bytes reached L2 on an H200 when the warps of a block shared their lines.
+    case = cases[name]
+    total = right(case)["bytes_l1"]
+    columns = {**right(case), "bytes_l2": 0.5822 * total}
+    assert judged(case, columns, table, "bytes_l2").state == state
+
+
+def test_more_than_was_asked_for_at_l2_deviates_however_lines_are_shared(cases, right, table):
+    case = cases["L2-resident read, lines shared"]
+    columns = {**right(case), "bytes_l2": 1.04 * right(case)["bytes_l1"]}
+    assert judged(case, columns, table, "bytes_l2").state == "deviates"
+
+
 def test_fp64_products_may_run_on_either_pipe(cases, right, table):
     case = cases["GEMM fp64 3072"]
     for column, other in (("vector", "tensor"), ("tensor", "vector")):

@@ -220,6 +220,32 @@ def test_a_library_that_is_not_there_is_lacking(bench, monkeypatch):
     assert "not installed" in count.lacking
 
 
+def test_the_parts_in_which_a_library_forms_sums_come_with_the_count(bench, monkeypatch):
+    from mansard.bench.cuda import gemm
+
+    class Product:
+        algorithms = ("first",)
+
+        def __init__(self, *_):
+            self.start = lambda _: None
+
+        def parts(self, algorithm):
+            return {"first": 5}[algorithm]
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(gemm, "Product", Product)
+    case = Case(
+        name="GEMM",
+        group="library",
+        launch=ProductLaunch(operand="fp32", n=8),
+        expected=(exactly("flop_vector_fp32", 1024.0, "2 x 8^3"),),
+    )
+    (count,) = bench.count([case]).cases
+    assert (count.lacking, count.parts) == ("", 5)
+
+
 def test_the_usual_notices_are_left_out_and_definitions_come_along(bench, cases):
     found = bench.count([cases["copy"]])
     assert found.remarks == ("others",)

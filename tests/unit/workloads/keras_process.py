@@ -34,13 +34,13 @@ def small_steps(backend, executions):
     """Losses and phases of each execution and precision, on a network that compiles in no time."""
     import keras
 
-    from mansard.workloads.keras.layers import Layers
     from mansard.workloads.keras.problem import Problem
     from mansard.workloads.keras.training import (
         _backend,
         _make_optimizer,
         _policy,
         _weighted_cross_entropy,
+        layers_of,
     )
     from mansard.workloads.keras.weights import draw
 
@@ -50,9 +50,10 @@ def small_steps(backend, executions):
     for execution in executions:
         for precision in PRECISIONS if execution == executions[0] else PRECISIONS[:1]:
             with _policy(precision):
-                layers = Layers("channels_last")
+                layers = layers_of(execution)("channels_last")
                 inputs = keras.Input(batch_shape=images.shape)
                 x = layers.conv_norm_relu(inputs, 8, 3, stride=2, name="a")
+                x = layers.conv_norm_relu(x, 8, 3, dilation=2, name="d")
                 x = layers.joined([x, layers.spread_mean(x, 8, "m")])
                 network = keras.Model(inputs, layers.transposed_conv(x, 2, "b"))
             draw(network, 1)
@@ -119,6 +120,49 @@ def fitted(callbacks):
     x = np.random.default_rng(0).random((6, 4), dtype=np.float32)
     model.fit(x, x[:, :3], batch_size=2, epochs=1, shuffle=False, verbose=0, callbacks=callbacks)
     return model.layers[0].kernel.numpy().tolist()
+
+
+def gradients():
+    """Largest difference of each written gradient from the one that JAX derives, over its size."""
+    import jax
+    import keras
+
+    from mansard.workloads.keras.layers_jax import dilated, doubled
+
+    rng = np.random.default_rng(4)
+    maps = {"channels_last": (2, 6, 10, 5), "channels_first": (2, 5, 6, 10)}
+    found = {}
+    for data_format, shape in maps.items():
+        x = rng.normal(size=shape).astype("f")
+        forms = {
+            "transposed": (
+                rng.normal(size=(3, 3, 4, 5)).astype("f"),
+                lambda x, k, f=data_format: doubled(x, k, f),
+                lambda x, k, f=data_format: keras.ops.conv_transpose(
+                    x, k, strides=2, padding="same", data_format=f
+                ),
+            ),
+        }
+        for rate in (2, 7):
+            forms[f"dilated by {rate}"] = (
+                rng.normal(size=(3, 3, 5, 4)).astype("f"),
+                lambda x, k, f=data_format, r=rate: dilated(x, k, r, f),
+                lambda x, k, f=data_format, r=rate: keras.ops.conv(
+                    x, k, padding="same", data_format=f, dilation_rate=r
+                ),
+            )
+        for name, (kernel, written, derived) in forms.items():
+            scores, pull = jax.vjp(written, x, kernel)
+            wanted_scores, wanted_pull = jax.vjp(derived, x, kernel)
+            weights = rng.normal(size=scores.shape).astype("f")
+            pairs = [
+                (scores, wanted_scores),
+                *zip(pull(weights), wanted_pull(weights), strict=True),
+            ]
+            found[f"{name}, {data_format}"] = [
+                float(abs(one - other).max() / abs(other).max()) for one, other in pairs
+            ]
+    return found
 
 
 def against_pytorch():
@@ -215,6 +259,8 @@ def main():
     if backend == "torch":
         found["pytorch"] = against_pytorch()
         found["files"] = hostile_files(folder)
+    if backend == "jax":
+        found["gradients"] = gradients()
     (folder / f"{backend}.found.json").write_text(json.dumps(found))
     sys.argv = [str(EXAMPLE), *sys.argv[3:]]
     runpy.run_path(str(EXAMPLE), run_name="__main__")

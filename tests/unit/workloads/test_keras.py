@@ -20,6 +20,7 @@ PROCESS = Path(__file__).with_name("keras_process.py")
 BACKENDS = ("torch", "jax", "tensorflow")
 PATIENCE_S = 300
 PHASES = {"eager": ["forward", "backward", "optimizer"], "xla": ["step"]}
+PHASES["xla-gradients"] = PHASES["xla"]
 PHASES["graph"] = PHASES["eager"]
 
 
@@ -45,7 +46,7 @@ def make(**changes):
         ({"precision": "fp8"}, "DeepLab has no fp8"),
         ({"layout": "none"}, "images have a layout"),
         ({"optimizer": "adam-fused"}, "take keras-adam"),
-        ({"execution": "eager"}, "keras-jax has no execution eager: take xla"),
+        ({"execution": "eager"}, "keras-jax has no execution eager: take xla or xla-gradients"),
         ({"framework": "keras-torch"}, "keras-torch has no execution xla: take eager"),
         ({"framework": "keras-tensorflow", "execution": "compile"}, "take xla or graph or eager"),
         ({"device": "mps"}, "no workload was tried on mps"),
@@ -204,6 +205,14 @@ def test_a_step_says_its_phases(ran, backend):
 def test_images_are_no_constants_of_the_compiled_program(ran):
     for name, each in ran("jax")["checks"]["small"].items():
         assert each["captured"] == [], name
+
+
+def test_written_gradients_are_those_that_jax_derives(ran):
+    compared = ran("jax")["checks"]["gradients"]
+    assert len(compared) == 6
+    for name, differences in compared.items():
+        assert len(differences) == 3  # scores, gradient of the map, gradient of the weights
+        assert max(differences) < 1e-6, name
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -19,6 +19,17 @@ pytestmark = [
 WARMUP = 3
 
 
+@pytest.fixture(autouse=True)
+def _sound_gpu():
+    """A fault on the GPU lasts as long as the process: it belongs to one test, not to all after."""
+    try:
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        pytest.skip(f"the GPU stopped in an earlier test: {str(error).splitlines()[0]}")
+    yield
+    torch.cuda.synchronize()
+
+
 def workload(**changes):
     settings = {
         "model": "deeplab-resnet50",
@@ -65,14 +76,20 @@ def test_a_captured_step_of_deeplab_learns(precision):
 
 
 @pytest.mark.parametrize("model", ["transformer-prefill", "transformer-decode"])
-@pytest.mark.parametrize("precision", ["bf16", "fp8"])
-def test_a_captured_inference_gives_the_scores_of_the_eager_one(model, precision):
+@pytest.mark.parametrize(("precision", "most"), [("bf16", 0.02), ("fp8", 0.1)])
+def test_a_captured_inference_gives_the_scores_of_the_eager_one(model, precision, most):
     settings = {"model": model, "precision": precision, "optimizer": "none"}
     eager, graph = workload(**settings), workload(execution="graph", **settings)
     eager.step()
-    graph.step()
-    graph.synchronize()
-    torch.testing.assert_close(graph.step.last, eager.step.last)
+    # Whoever wants memory now gets none that the graph reads.
+    filled = [torch.full((count,), 1e30, device="cuda") for count in 500 * [64, 1024, 2**18]]
+    for _ in range(2):
+        graph.step()
+        graph.synchronize()
+        wanted = eager.step.last.float()
+        distance = (graph.step.last.float() - wanted).norm() / wanted.norm()
+        assert distance < most
+    assert len(filled) == 1500
 
 
 def test_8_bit_training_in_tensor_cores_learns_like_bf16():
@@ -105,10 +122,20 @@ def test_float32_products_have_the_error_of_the_precision(precision, least, most
         assert error > least or one.dim() == 4
 
 
-# Last, since cuDNN tries its algorithms anew for each.
-@pytest.mark.parametrize("model", ["deeplab-resnet50", "deeplab-xception"])
-@pytest.mark.parametrize("precision", ["fp32", "tf32", "amp-bf16", "amp-fp16"])
-@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+# Last, since cuDNN tries its algorithms anew for each. Every precision in both networks and layouts.
+@pytest.mark.parametrize(
+    ("model", "precision", "layout"),
+    [
+        ("deeplab-resnet50", "fp32", "nchw"),
+        ("deeplab-resnet50", "tf32", "nhwc"),
+        ("deeplab-resnet50", "amp-bf16", "nhwc"),
+        ("deeplab-resnet50", "amp-fp16", "nchw"),
+        ("deeplab-xception", "fp32", "nhwc"),
+        ("deeplab-xception", "tf32", "nchw"),
+        ("deeplab-xception", "amp-bf16", "nchw"),
+        ("deeplab-xception", "amp-fp16", "nhwc"),
+    ],
+)
 def test_deeplab_learns_in_every_precision_and_layout(model, precision, layout):
     found = losses(steps=5, model=model, precision=precision, layout=layout)
     assert found[-1] < found[0]

@@ -2,7 +2,9 @@
 
 import contextlib
 import functools
+import gc
 import types
+import weakref
 
 import numpy as np
 import pytest
@@ -152,6 +154,17 @@ def test_samples_of_the_data_set_take_the_place_of_generated_images(tmp_path):
     assert read == pytest.approx(losses(build(make()), 1), rel=1e-5)
 
 
+def test_the_work_of_a_step_is_the_sum_of_its_layers():
+    workload = build(make())
+    assert [each.name for each in workload.layers][:2] == [
+        "encoder.stem.0.0",
+        "encoder.first.0.body.0.0",
+    ]
+    for phase in ("forward", "backward"):
+        whole = sum(each.flop for each in workload.flop if each.phase == phase)
+        assert whole == sum(getattr(each, phase) for each in workload.layers)
+
+
 def test_the_number_of_parameters_is_told():
     network = make_deeplab("deeplab-resnet50", SIZE)
     assert build(make()).parameters == sum(weight.numel() for weight in network.parameters())
@@ -256,6 +269,25 @@ def test_a_graph_is_captured_after_a_warm_up_on_its_own_stream_and_then_replayed
         "side waits", "run", "run", "run", "main waits", "capture", "replay", "replay",
     ]  # fmt: skip
     assert runner.last == 1
+
+
+def test_a_graph_keeps_the_weights_and_inputs_that_it_was_captured_from(monkeypatch):
+    # Its addresses would be given to other tensors: tokens became any number, and a GPU stopped.
+    monkeypatch.setattr(step.torch, "cuda", FakeCuda())
+    gone = []
+
+    def make_body():
+        weights = torch.ones(2)
+        weakref.finalize(weights, gone.append, "weights")
+        return weights.sum
+
+    runner = step.captured(make_body())
+    gc.collect()
+    assert not gone
+    runner()
+    del runner
+    gc.collect()
+    assert gone == ["weights"]
 
 
 def test_a_replayed_graph_is_one_phase_of_its_own(monkeypatch):

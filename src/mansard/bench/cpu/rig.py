@@ -12,7 +12,7 @@ from mansard.bench.cpu.memory import Buffer
 from mansard.bench.cpu.processor import Processor
 from mansard.bench.cpu.recipes import Recipe
 from mansard.bench.cpu.sampling import Workload
-from mansard.bench.cpu.stream_kernels import STREAMS, stream_module
+from mansard.bench.cpu.stream_kernels import STREAM_UNROLL, STREAMS, stream_module
 from mansard.bench.cpu.team import Team
 from mansard.errors import DeviceError
 
@@ -94,13 +94,21 @@ class Rig:
         self._buffers = tuple(Buffer(size + stream.SLACK_BYTES) for size in sizes)
         self.team.each(lambda place: self._buffers[place].fill(place))
 
-    def stream(self, access: str, footprint_bytes: int, alone_bytes: int) -> Prepared:
+    def stream(
+        self,
+        access: str,
+        footprint_bytes: int,
+        alone_bytes: int,
+        *,
+        vectors: int = STREAM_UNROLL,
+    ) -> Prepared:
         """Prepare a memory kernel.
 
         Args:
             access: key of ``STREAMS``.
             footprint_bytes: of each thread, all arrays together.
             alone_bytes: the same when one thread works alone.
+            vectors: of each stream in one iteration of the loop.
 
         Raises:
             DeviceError: no compiler.
@@ -108,13 +116,13 @@ class Rig:
         """
         width = self.vector_bytes
         architecture = self.processor.architecture
-        kernel = self._compiled(stream_module(access, architecture, width))
-        code = stream.check_code(access, kernel, architecture, width)
+        kernel = self._compiled(stream_module(access, architecture, width, vectors=vectors))
+        code = stream.check_code(access, kernel, architecture, width, vectors=vectors)
 
         def bound(footprint: int, threads: int) -> stream.StreamWorkload:
-            length = stream.array_bytes(footprint, access, width)
+            length = stream.array_bytes(footprint, access, width, vectors=vectors)
             return stream.StreamWorkload(
-                access, kernel, self.team, self._buffers[:threads], length, width
+                access, kernel, self.team, self._buffers[:threads], length, width, vectors
             )
 
         threads = len(self.team.cpus)

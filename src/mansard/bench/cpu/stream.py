@@ -8,7 +8,7 @@ import numpy as np
 from mansard.bench.cpu.jit import Kernel
 from mansard.bench.cpu.machine_code import innermost_loop
 from mansard.bench.cpu.memory import Buffer
-from mansard.bench.cpu.stream_kernels import READ_KEPT, STREAM_UNROLL, STREAMS
+from mansard.bench.cpu.stream_kernels import STREAM_UNROLL, STREAMS, kept_vectors
 from mansard.bench.cpu.team import Team, Timing
 from mansard.errors import MachineError
 
@@ -35,6 +35,7 @@ class StreamWorkload:
         buffers: memory, one for each thread that takes part.
         array_bytes: length of one array.
         width: bytes of a vector.
+        vectors: of each stream in one iteration of the loop.
         window: where the next run starts, in iterations.
         last: window of the last run: first iteration, and how many.
     """
@@ -45,6 +46,7 @@ class StreamWorkload:
     buffers: tuple[Buffer, ...]
     array_bytes: int
     width: int
+    vectors: int = STREAM_UNROLL
     window: int = 0
     last: tuple[int, int] = (0, 0)
 
@@ -54,7 +56,7 @@ class StreamWorkload:
         Bytes are those that the program reads and writes. What a cache fetches before a store is
         not counted.
         """
-        block = self.width * STREAM_UNROLL
+        block = self.width * self.vectors
         whole = self.array_bytes // block
         iterations = min(amount, whole)
         passes = max(1, round(amount / iterations))
@@ -84,13 +86,14 @@ class StreamWorkload:
             MachineError: they differ.
         """
         kind = self.access.removesuffix(" nt")
-        length = min(self.last[1] * self.width * STREAM_UNROLL, _CHECK_BYTES)
+        length = min(self.last[1] * self.width * self.vectors, _CHECK_BYTES)
         for buffer in self.buffers:
             out, first, second = self._starts()
             if kind == "read":
                 # The kernel gives back the last vectors that it read.
-                length = READ_KEPT * self.width
-                first += (self.last[1] * STREAM_UNROLL - READ_KEPT) * self.width
+                kept = kept_vectors(self.vectors)
+                length = kept * self.width
+                first += (self.last[1] * self.vectors - kept) * self.width
             found, one, two = (
                 buffer.view(np.float64, start, length // 8) for start in (out, first, second)
             )
@@ -107,27 +110,31 @@ class StreamWorkload:
     def _starts(self) -> tuple[int, int, int]:
         """Byte offsets of the window in the written, the first and the second read array."""
         reads, writes = STREAMS[self.access]
-        offset = self.last[0] * self.width * STREAM_UNROLL
+        offset = self.last[0] * self.width * self.vectors
         arrays = [index * self.array_bytes + offset for index in range(reads + writes)]
         if not writes:
             return self.array_bytes, arrays[0], arrays[0]
         return arrays[0], arrays[1 if reads else 0], arrays[-1]
 
 
-def array_bytes(footprint_bytes: int, access: str, width: int) -> int:
+def array_bytes(
+    footprint_bytes: int, access: str, width: int, *, vectors: int = STREAM_UNROLL
+) -> int:
     """Length of one array when all arrays of an access together fill a footprint."""
-    block = width * STREAM_UNROLL
+    block = width * vectors
     return max(block, footprint_bytes // sum(STREAMS[access]) // block * block)
 
 
-def check_code(access: str, kernel: Kernel, architecture: str, width: int) -> dict[str, Any]:
+def check_code(
+    access: str, kernel: Kernel, architecture: str, width: int, *, vectors: int = STREAM_UNROLL
+) -> dict[str, Any]:
     """Check the loop of a memory kernel in its machine code; returns the evidence.
 
     Raises:
         MachineError: its loads and stores are not what the byte count says.
     """
     loop = innermost_loop(kernel.assembly, architecture)
-    reads, writes = (count * width * STREAM_UNROLL for count in STREAMS[access])
+    reads, writes = (count * width * vectors for count in STREAMS[access])
     found = loop.vector_bytes(width)
     if found != (reads, writes) or loop.stack_operands:
         raise MachineError(

@@ -23,29 +23,37 @@ STREAMS = {
 }
 
 
-def stream_module(access: str, architecture: str, width: int) -> str:
+def stream_module(
+    access: str, architecture: str, width: int, *, vectors: int = STREAM_UNROLL
+) -> str:
     """A loop over arrays with one kind of access.
 
     Args:
         access: a key of ``STREAMS``; ``nt`` are stores that go around the caches.
         architecture: ``x86_64`` or ``aarch64``.
         width: bytes of a vector.
+        vectors: of each stream in one iteration.
     """
-    return stream_kernel(access, width) + harness(architecture)
+    return stream_kernel(access, width, vectors=vectors) + harness(architecture)
 
 
-def stream_kernel(access: str, width: int) -> str:
+def stream_kernel(access: str, width: int, *, vectors: int = STREAM_UNROLL) -> str:
     """The function ``kernel`` of ``stream_module`` alone."""
     kind = access.removesuffix(" nt")
-    return _stream_kernel(kind, width, nt=kind != access) + ATTRIBUTES
+    return _stream_kernel(kind, width, vectors=vectors, nt=kind != access) + ATTRIBUTES
 
 
-def _stream_kernel(access: str, width: int, *, nt: bool) -> str:
+def kept_vectors(vectors: int) -> int:
+    """How many vectors a read kernel gives back."""
+    return min(READ_KEPT, vectors)
+
+
+def _stream_kernel(access: str, width: int, *, vectors: int, nt: bool) -> str:
     lanes = width // 8
     vector = f"<{lanes} x double>"
     reads, writes = STREAMS[access]
     body: list[str] = []
-    for place in range(STREAM_UNROLL):
+    for place in range(vectors):
         for stream in ("first", "second")[:reads]:
             # Volatile: a load whose value nobody needs would be dropped.
             volatile = "volatile " if access == "read" else ""
@@ -80,8 +88,8 @@ def _stream_kernel(access: str, width: int, *, nt: bool) -> str:
     )
     kept = ""
     if access == "read":
-        for index in range(READ_KEPT):
-            source = STREAM_UNROLL - READ_KEPT + index
+        for index in range(kept_vectors(vectors)):
+            source = vectors - kept_vectors(vectors) + index
             kept += (
                 f"  %kept{index}.at = getelementptr {vector}, ptr %out, i64 {index}\n"
                 f"  store {vector} %first{source}, ptr %kept{index}.at, align {width}\n"

@@ -4,13 +4,14 @@ import importlib.metadata
 import platform
 
 from cuda.bindings import driver
-from cuda.core import Device
 
 from mansard.bench.cuda.compile import nvrtc_version, supported_architectures
 from mansard.bench.cuda.device import Gpu, check
 from mansard.bench.cuda.sensors import Sensors
 from mansard.bench.cuda.session import Session
+from mansard.bench.cuda.topology import neighbour, uuid_of
 from mansard.bench.messages import Opened
+from mansard.bench.neighbour import NVLINK
 from mansard.errors import DeviceError
 from mansard.model.device import DeviceFacts
 from mansard.units import unit_factor
@@ -33,7 +34,7 @@ def open_device(index: int) -> tuple[Session, Opened]:
         DeviceError: there is no driver, no such device, or the driver is too old.
     """
     _start_driver(index)
-    uuid = _uuid(index)
+    uuid = uuid_of(index)
     sensors = Sensors(uuid)
     shared = _sharing(sensors)  # before this process shows up on the GPU itself
     gpu = Gpu(index)
@@ -119,19 +120,19 @@ def _numbers(gpu: Gpu, facts: DeviceFacts) -> dict[str, float]:
 
 
 def _link_numbers(gpu: Gpu, sensors: Sensors) -> dict[str, float]:
-    """Peaks of the links, and the first neighbour that can be reached."""
+    """Peak of PCIe, and the first neighbour that can be reached."""
     found: dict[str, float] = {}
     pcie = sensors.pcie_peak()
     if pcie is not None:
         found["pcie_byte_per_s"], found["pcie_generation"], found["pcie_width"] = pcie
-    nvlink = sensors.nvlink_peak()
-    if nvlink is not None:
-        found["nvlink_byte_per_s"] = nvlink
+    near = gpu.device.device_id
     for other in range(int(check(driver.cuDeviceGetCount()))):
-        if other != gpu.device.device_id and check(
-            driver.cuDeviceCanAccessPeer(gpu.device.device_id, other)
-        ):
+        if other != near and check(driver.cuDeviceCanAccessPeer(near, other)):
             found["peer"] = float(other)
+            way = neighbour(sensors, near, other, uuid_of(other))
+            found["peer_is_nvlink"] = float(way.name == NVLINK)
+            if way.links is not None:
+                found["nvlink_links"] = float(way.links)
             break
     return found
 
@@ -154,15 +155,6 @@ def _texts(sensors: Sensors) -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return {name: value for name, value in found.items() if value}
-
-
-def _uuid(index: int) -> str:
-    """Identity of a device as NVML and nvidia-smi give it."""
-    try:
-        uuid = str(Device(index).uuid)
-    except Exception:  # noqa: BLE001  (only sensors and the machine file need it)
-        return ""
-    return uuid if uuid.startswith(("GPU-", "MIG-")) else f"GPU-{uuid}"
 
 
 def _sharing(sensors: Sensors) -> tuple[str, ...]:

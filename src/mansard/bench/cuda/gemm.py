@@ -20,6 +20,7 @@ from mansard.errors import DeviceError
 
 _WORKSPACE = 64 * 1024**2
 _TRANSPOSE_A, _FAST_ACCUMULATION, _WORKSPACE_BYTES = 3, 25, 1
+_PARTS_OF_SUMS = 2
 _ALGORITHMS = 8
 _TRIALS = 3
 _CHECKED = 8
@@ -152,6 +153,19 @@ class Product:
             ctypes.c_size_t(_WORKSPACE),
             ctypes.c_void_p(int(self._gpu.stream.handle)),
         )
+
+    def parts(self, algorithm: _Heuristic) -> int:
+        """In how many parts the library says that it forms each sum over K; 1 for one sum."""
+        count = ctypes.c_uint32(1)
+        written = ctypes.c_size_t(0)
+        self._library.cublasLtMatmulAlgoConfigGetAttribute(
+            ctypes.byref(algorithm.algorithm),
+            _PARTS_OF_SUMS,
+            ctypes.byref(count),
+            ctypes.c_size_t(ctypes.sizeof(count)),
+            ctypes.byref(written),
+        )
+        return max(1, count.value)
 
     def problem(self, operand: str, index: int) -> str | None:
         """Compare elements of the product, spread over D, with sums formed on the CPU."""

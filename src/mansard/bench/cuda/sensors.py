@@ -34,8 +34,6 @@ ALARMS = frozenset(
     }
 )
 _POWER_INSTANT = 186
-_NVLINK_SPEED = 90
-_MOST_NVLINKS = 36
 
 _GHZ = unit_factor("ghz")[0]
 #: Payload bits per second and lane: transfers times the share of payload in the line code.
@@ -97,13 +95,31 @@ class Sensors:
             self._handle = pynvml.nvmlDeviceGetHandleByUUID(uuid)
             self._nvml = pynvml
 
+    def ask(self, name: str, *arguments: Any) -> tuple[Any, str]:
+        """One NVML query of the device: its answer, or None and why there is none."""
+        if self._nvml is None:
+            return None, "no NVML"
+        try:
+            return getattr(self._nvml, f"nvmlDeviceGet{name}")(self._handle, *arguments), ""
+        except Exception as error:  # noqa: BLE001  (NVML is a help, not a need)
+            return None, str(error).strip().rstrip(".").lower() or type(error).__name__
+
     def read(self, name: str, *arguments: Any) -> Any:
         """One NVML query of the device, or None."""
+        return self.ask(name, *arguments)[0]
+
+    def other(self, uuid: str) -> tuple[Any, str]:
+        """NVML's handle of another device, or None and why there is none."""
         if self._nvml is None:
-            return None
-        with contextlib.suppress(Exception):
-            return getattr(self._nvml, f"nvmlDeviceGet{name}")(self._handle, *arguments)
-        return None
+            return None, "no NVML"
+        try:
+            return self._nvml.nvmlDeviceGetHandleByUUID(uuid), ""
+        except Exception as error:  # noqa: BLE001
+            return None, f"the other GPU is not known to NVML ({error})"
+
+    def library(self, name: str) -> Any:
+        """A type of the NVML binding, or None where it does not have it."""
+        return getattr(self._nvml, name, None)
 
     def power_w(self) -> float | None:
         """Power now; the running average of a second where the part has nothing quicker."""
@@ -140,17 +156,6 @@ class Sensors:
         if generation not in _PCIE_HZ or not width:
             return None
         return _PCIE_HZ[generation] * width / 8, float(generation), float(width)
-
-    def nvlink_peak(self) -> float | None:
-        """Bytes per second and direction of all NVLinks that are up."""
-        up = 0
-        for link in range(_MOST_NVLINKS):
-            state = self.read("NvLinkState", link)
-            up += state == 1
-        values = self.read("FieldValues", [_NVLINK_SPEED])
-        if not up or not values or values[0].nvmlReturn != 0:
-            return None
-        return float(up * values[0].value.uiVal * _MHZ / 8)
 
     def others(self) -> tuple[str, ...]:
         """Processes that compute on the device besides this one, as far as they can be seen."""

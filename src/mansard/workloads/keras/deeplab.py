@@ -18,17 +18,18 @@ _RATES = (6, 12, 18)
 _FORMATS = {"nchw": "channels_first", "nhwc": "channels_last"}
 
 
-def make_deeplab(size: ImageSize, layout: Layout) -> keras.Model:
+def make_deeplab(size: ImageSize, layout: Layout, kind: type[Layers] = Layers) -> keras.Model:
     """The network, in the global dtype policy, with weights that are zero.
 
     Args:
         size: of the images.
         layout: of the images and all maps.
+        kind: what makes the layers.
 
     Returns:
         A model from (N, H, W, C) to scores (N, H, W, K), or with channels first.
     """
-    layers = Layers(_FORMATS[layout])
+    layers = kind(_FORMATS[layout])
     shape = (size.batch, size.height, size.width, size.channels)
     if layout == "nchw":
         shape = (size.batch, size.channels, size.height, size.width)

@@ -7,7 +7,7 @@ names of their modules there, with underscores.
 """
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 
@@ -47,7 +47,14 @@ class Layers:
 
     Attributes:
         data_format: ``channels_last`` or ``channels_first``.
+        convolution: class of the convolutions.
+        transposed_convolution: class of the transposed ones.
     """
+
+    convolution: ClassVar[type[keras.layers.Conv2D]] = keras.layers.Conv2D
+    transposed_convolution: ClassVar[type[keras.layers.Conv2DTranspose]] = (
+        keras.layers.Conv2DTranspose
+    )
 
     data_format: str
 
@@ -68,7 +75,7 @@ class Layers:
         bias: bool = False,
     ) -> Any:
         """A convolution that keeps the size, but for its stride."""
-        return keras.layers.Conv2D(
+        return self.convolution(
             filters,
             kernel,
             strides=stride,
@@ -106,7 +113,7 @@ class Layers:
 
     def transposed_conv(self, x: Any, filters: int, name: str) -> Any:
         """A 3 x 3 transposed convolution that doubles rows and columns, as in DeepCAM's decoder."""
-        return keras.layers.Conv2DTranspose(
+        return self.transposed_convolution(
             filters,
             3,
             strides=2,

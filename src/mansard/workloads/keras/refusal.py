@@ -4,7 +4,7 @@ from mansard.workloads.workload import Configuration
 
 #: Ways to run a step that each backend has here, the usual one first.
 EXECUTIONS = {
-    "keras-jax": ("xla",),
+    "keras-jax": ("xla", "xla-gradients"),
     "keras-tensorflow": ("xla", "graph", "eager"),
     "keras-torch": ("eager",),
 }

@@ -14,10 +14,18 @@ from mansard.workloads.climate import class_weights, generate
 from mansard.workloads.flop import phase_flop
 from mansard.workloads.keras import weights
 from mansard.workloads.keras.deeplab import make_deeplab
+from mansard.workloads.keras.layers import Layers
 from mansard.workloads.keras.problem import Problem, device_index
 from mansard.workloads.keras.refusal import why_not_on_gpu
 from mansard.workloads.keras.walk import operations
-from mansard.workloads.workload import Configuration, ImageSize, Precision, Unavailable, Workload
+from mansard.workloads.workload import (
+    Configuration,
+    Execution,
+    ImageSize,
+    Precision,
+    Unavailable,
+    Workload,
+)
 
 _POLICIES: dict[Precision, str] = {
     "fp32": "float32",
@@ -111,21 +119,37 @@ def make_training(configuration: Configuration) -> Training:
         if reason is not None:
             raise Unavailable(reason)
     with _settings(configuration), _policy(configuration.precision):
-        network = make_deeplab(_image_size(configuration), configuration.layout)
+        network = make_deeplab(
+            _image_size(configuration),
+            configuration.layout,
+            layers_of(configuration.execution),
+        )
         weights.draw(network, configuration.seed)
     return Training(configuration=configuration, network=network)
 
 
+def layers_of(execution: Execution) -> type[Layers]:
+    """What makes the layers of a network for an execution."""
+    if execution != "xla-gradients":
+        return Layers
+    kind: type[Layers] = importlib.import_module(
+        "mansard.workloads.keras.layers_jax"
+    ).GradientLayers
+    return kind
+
+
 def as_workload(training: Training) -> Workload:
     """What a study takes."""
+    layers = operations(training.network)
     return Workload(
         configuration=training.configuration,
         step=training.step,
         loss=training.loss,
         parameters=sum(math.prod(each.shape) for each in training.network.trainable_variables),
-        flop=phase_flop(operations(training.network), phases=("forward", "backward")),
+        flop=phase_flop(layers, phases=("forward", "backward")),
         synchronize=training.synchronize,
         phases="own",
+        layers=layers,
     )
 
 

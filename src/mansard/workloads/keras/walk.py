@@ -2,7 +2,8 @@
 
 import keras
 
-from mansard.workloads.flop import Operation, conv_flop, gradient_flop, transposed_conv_flop
+from mansard.workloads.flop import conv_flop, gradient_flop, transposed_conv_flop
+from mansard.workloads.workload import Operation
 
 
 def operations(network: keras.Model) -> tuple[Operation, ...]:

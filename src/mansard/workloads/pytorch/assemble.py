@@ -6,10 +6,15 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
+from mansard.workloads.flop import phase_flop
 from mansard.workloads.pytorch.optimizers import make_optimizer
 from mansard.workloads.pytorch.precision import ARITHMETIC
 from mansard.workloads.pytorch.step import Body, Runner, captured, inference_body, training_body
-from mansard.workloads.workload import Configuration, PhaseFlop, Workload
+from mansard.workloads.workload import Configuration, Operation, Phase, Workload
+
+#: Phases of a step.
+TRAINING: tuple[Phase, ...] = ("forward", "backward")
+INFERENCE: tuple[Phase, ...] = ("forward",)
 
 
 @contextlib.contextmanager
@@ -26,7 +31,7 @@ def assemble_training(
     configuration: Configuration,
     network: nn.Module,
     compute_loss: Body,
-    flop: tuple[PhaseFlop, ...],
+    layers: tuple[Operation, ...],
 ) -> Workload:
     """A training step.
 
@@ -34,7 +39,7 @@ def assemble_training(
         configuration: says how it is executed.
         network: what is trained.
         compute_loss: forward pass and loss.
-        flop: analytic work.
+        layers: of the network, with their analytic work.
     """
     network.train()
     optimizer = make_optimizer(configuration.optimizer, network, configuration.execution)
@@ -47,14 +52,14 @@ def assemble_training(
     def loss() -> float | None:
         return None if runner.last is None else float(runner.last)
 
-    return _workload(configuration, network, runner, loss, flop)
+    return _workload(configuration, network, runner, loss, layers)
 
 
 def assemble_inference(
     configuration: Configuration,
     network: nn.Module,
     compute: Body,
-    flop: tuple[PhaseFlop, ...],
+    layers: tuple[Operation, ...],
 ) -> Workload:
     """A prefill or a decode step, with the arguments of ``assemble_training``."""
     network.eval()
@@ -62,7 +67,7 @@ def assemble_inference(
         compute = torch.compile(compute)
     device = torch.device(configuration.device)
     body = inference_body(compute, ARITHMETIC[configuration.precision], device)
-    return _workload(configuration, network, _executed(configuration, body), lambda: None, flop)
+    return _workload(configuration, network, _executed(configuration, body), lambda: None, layers)
 
 
 def _executed(configuration: Configuration, body: Body) -> Runner:
@@ -77,7 +82,7 @@ def _workload(
     network: nn.Module,
     runner: Runner,
     loss: Callable[[], float | None],
-    flop: tuple[PhaseFlop, ...],
+    layers: tuple[Operation, ...],
 ) -> Workload:
     device = torch.device(configuration.device)
 
@@ -90,7 +95,8 @@ def _workload(
         step=runner,
         loss=loss,
         parameters=sum(weight.numel() for weight in network.parameters()),
-        flop=flop,
+        flop=phase_flop(layers, phases=TRAINING if network.training else INFERENCE),
+        layers=layers,
         synchronize=synchronize,
         # A replayed graph calls no optimizer and no backward: nothing for PyTorch's hooks to see.
         phases="own" if configuration.execution == "graph" else "torch",

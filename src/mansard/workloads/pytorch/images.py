@@ -8,22 +8,33 @@ from torch.nn import functional
 
 from mansard.workloads.climate import Batch, class_weights, generate
 from mansard.workloads.flop import phase_flop
-from mansard.workloads.pytorch.assemble import assemble_training, seeded
+from mansard.workloads.pytorch.assemble import TRAINING, assemble_training, seeded
 from mansard.workloads.pytorch.deeplab import make_deeplab
 from mansard.workloads.pytorch.walk import operations
-from mansard.workloads.workload import Configuration, ImageSize, Model, PhaseFlop, Workload
+from mansard.workloads.workload import (
+    Configuration,
+    ImageSize,
+    Model,
+    Operation,
+    PhaseFlop,
+    Workload,
+)
 
 _FORMATS = {"nchw": torch.contiguous_format, "nhwc": torch.channels_last}
 
 
-@functools.cache
 def image_flop(model: Model, size: ImageSize) -> tuple[PhaseFlop, ...]:
     """Analytic work of a training step."""
+    return phase_flop(image_layers(model, size), phases=TRAINING)
+
+
+@functools.cache
+def image_layers(model: Model, size: ImageSize) -> tuple[Operation, ...]:
+    """The layers of a network with their work."""
     with torch.device("meta"):
         network = make_deeplab(model, size)
         images = torch.empty(size.batch, size.channels, size.height, size.width)
-    found = operations(network, lambda: network(images))
-    return phase_flop(found, phases=("forward", "backward"))
+    return operations(network, lambda: network(images))
 
 
 def build(configuration: Configuration, samples: Path | None) -> Workload:
@@ -48,7 +59,7 @@ def build(configuration: Configuration, samples: Path | None) -> Workload:
         return losses.mean()
 
     return assemble_training(
-        configuration, network, compute_loss, image_flop(configuration.model, size)
+        configuration, network, compute_loss, image_layers(configuration.model, size)
     )
 
 

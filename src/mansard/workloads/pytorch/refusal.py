@@ -29,7 +29,7 @@ def _why_not_at_all(configuration: Configuration) -> str | None:
         return "keras-adam is an optimizer of Keras: take adam-fused"
     if trained != (configuration.optimizer != "none"):
         return f"optimizer {configuration.optimizer} does not fit {model}"
-    if configuration.execution == "xla":
+    if configuration.execution.startswith("xla"):
         return "PyTorch has no XLA here: take compile"
     if configuration.execution == "graph" and _asks_in_between(configuration):
         return "the loss scale waits for the device in each step but with adam-fused: no CUDA graph"

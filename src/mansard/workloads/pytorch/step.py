@@ -24,10 +24,13 @@ class Runner:
 
     Attributes:
         body: one iteration; gives the loss, or the scores of an inference.
+        recorded: what a graph was captured from. A graph knows addresses alone: weights, inputs
+            and caches live as long as something here holds them.
         last: its last result.
     """
 
     body: Body
+    recorded: Body | None = None
     last: torch.Tensor | None = None
 
     def __call__(self) -> None:
@@ -85,7 +88,8 @@ def captured(body: Body) -> Runner:
     """Record a body as one CUDA graph.
 
     The warm-up and nothing else runs here: a captured iteration is first done when it is replayed.
-    Inputs, weights and results keep their addresses.
+    Inputs, weights and results keep their addresses. What is trained goes on where the warm-up
+    ended; an inference gives the same scores each time.
     """
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
@@ -102,4 +106,4 @@ def captured(body: Body) -> Runner:
             graph.replay()
         return result
 
-    return Runner(body=replay)
+    return Runner(body=replay, recorded=body)

@@ -8,7 +8,13 @@ from torch import nn
 from torch.nn import functional
 
 from mansard.workloads.flop import phase_flop
-from mansard.workloads.pytorch.assemble import assemble_inference, assemble_training, seeded
+from mansard.workloads.pytorch.assemble import (
+    INFERENCE,
+    TRAINING,
+    assemble_inference,
+    assemble_training,
+    seeded,
+)
 from mansard.workloads.pytorch.attention import Cache
 from mansard.workloads.pytorch.fp8 import MULTIPLE, Fp8Linear
 from mansard.workloads.pytorch.precision import ARITHMETIC
@@ -17,6 +23,7 @@ from mansard.workloads.pytorch.walk import operations
 from mansard.workloads.workload import (
     Configuration,
     Model,
+    Operation,
     PhaseFlop,
     TokenSize,
     Unavailable,
@@ -24,19 +31,23 @@ from mansard.workloads.workload import (
 )
 
 
-@functools.cache
 def token_flop(model: Model, size: TokenSize) -> tuple[PhaseFlop, ...]:
     """Analytic work of one step."""
+    phases = TRAINING if model == "transformer-train" else INFERENCE
+    return phase_flop(token_layers(model, size), phases=phases)
+
+
+@functools.cache
+def token_layers(model: Model, size: TokenSize) -> tuple[Operation, ...]:
+    """The layers of the decoder with their work in one step."""
     with torch.device("meta"):
         network = Transformer(size)
         tokens = torch.zeros(size.batch, size.tokens, dtype=torch.long)
     if model == "transformer-train":
-        found = operations(network, lambda: network(tokens))
-        return phase_flop(found, phases=("forward", "backward"))
+        return operations(network, lambda: network(tokens))
     with torch.no_grad():
         caches = network.make_caches()
-        found = operations(network, _inference(model, network, tokens, caches))
-    return phase_flop(found, phases=("forward",))
+        return operations(network, _inference(model, network, tokens, caches))
 
 
 def build(configuration: Configuration) -> Workload:
@@ -55,13 +66,13 @@ def build(configuration: Configuration) -> Workload:
         # Not ``network.to``: the rotations keep their precision.
         weight.data = weight.data.to(ARITHMETIC[configuration.precision].weights)
     tokens, following = text[:, :-1].contiguous(), text[:, 1:].flatten()
-    flop = token_flop(configuration.model, size)
+    layers = token_layers(configuration.model, size)
     if configuration.model == "transformer-train":
 
         def compute_loss() -> torch.Tensor:
             return functional.cross_entropy(network(tokens).flatten(0, 1).float(), following)
 
-        return assemble_training(configuration, network, compute_loss, flop)
+        return assemble_training(configuration, network, compute_loss, layers)
 
     network.requires_grad_(requires_grad=False)
     for module in network.modules():
@@ -72,7 +83,7 @@ def build(configuration: Configuration) -> Workload:
         with torch.no_grad():
             network(tokens[:, :-1], caches, last=True)
     compute = _inference(configuration.model, network, tokens, caches)
-    return assemble_inference(configuration, network, compute, flop)
+    return assemble_inference(configuration, network, compute, layers)
 
 
 def _inference(

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from mansard.workloads.flop import (
-    Operation,
     attention_backward_flop,
     attention_flop,
     conv_flop,
@@ -16,7 +15,7 @@ from mansard.workloads.flop import (
     transposed_conv_flop,
 )
 from mansard.workloads.pytorch.attention import Attention
-from mansard.workloads.workload import Kind
+from mansard.workloads.workload import Kind, Operation
 
 
 def operations(model: nn.Module, run: Callable[[], Any]) -> tuple[Operation, ...]:

@@ -5,6 +5,7 @@
 // Kept by: volatile loads whose sum goes into the total when the caller gives one; stores
 // go to distinct addresses. Loads do not allocate in L1 and are all issued before their first use;
 // stores stream (.cs), which leaves L2 to the reads: on an H200 worth 5 % of a copy.
+// Each row of the grid is a pass over the arrays.
 //
 // Macros: UNROLL, THREADS.
 

@@ -139,10 +139,12 @@ function adviceOf(report, kernels) {
   });
 }
 
-/** Phases, families and ranks of the report: bytes stand flat there, as in its groups. */
+/** Phases, families, ranks, modules, ... of the report: bytes stand flat there, as in its groups. */
+const GROUPS = [["families", "family"], ["phases", "phase"], ["ranks", "rank"], ["modules", "module"], ["layers", "layer"], ["operators", "operator"]];
+
 function groupsOf(report) {
   const made = {};
-  for (const [list, word] of [["families", "family"], ["phases", "phase"], ["ranks", "rank"]]) {
+  for (const [list, word] of GROUPS) {
     made[word] = report[list].map((group, place) => {
       const bytes = {};
       for (const [key, value] of Object.entries(group)) {

@@ -97,7 +97,7 @@ async function main() {
   Object.assign(page, { kernels, parts, advised: adviceOf(page.report, kernels) });
   const form = document.getElementById("filters");
   fillFilters(form, kernels);
-  const several = ["family", "phase", "rank"].filter((by) => groups[by].length > 1 || (by === "family" && groups[by].length));
+  const several = GROUPS.map(([, by]) => by).filter((by) => groups[by].length > 1 || (by === "family" && groups[by].length));
   fillSelect(document.getElementById("by"), ["kernel", ...several].map((by) => [by, BY[by].toLowerCase()]));
   fillSelect(document.getElementById("overview-by"), [...(page.report.machine ? ["bound"] : []), ...several].map((by) => [by, by]));
   readPalette();

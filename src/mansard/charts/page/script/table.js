@@ -1,6 +1,6 @@
-// The table of kernels, families, phases or ranks of a report.
+// The table of kernels, families, phases, ranks, modules, ... of a report.
 
-const BY = { kernel: "Kernels", family: "Families", phase: "Phases", rank: "Ranks" };
+const BY = { kernel: "Kernels", family: "Families", phase: "Phases", rank: "Ranks", module: "Modules", layer: "Layers", operator: "Operators" };
 
 class Table extends SortedTable {
   constructor(groups) {

@@ -1,0 +1,56 @@
+"""Launches summed by what the framework called: its modules (layers) and its operators."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from mansard.analysis import cube
+from mansard.analysis.cube import Plan, Row
+from mansard.analysis.groups import group
+from mansard.model.analysis import Group
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+#: Runs with more launches are not looked at: of a job of many ranks the kernels tell enough.
+MOST_LAUNCHES = 1_000_000
+#: More modules or operators are no network: something else stands in the column.
+MOST_GROUPS = 10_000
+
+
+#: A module without the numbers in its path: layers that are built alike.
+_ALIKE = (
+    "array_to_string(list_transform(string_split(module, '.'), "
+    "lambda part: CASE WHEN regexp_full_match(part, '[0-9]+') THEN '*' ELSE part END), '.')"
+)
+#: How each list of groups is made: its column, and the key in SQL.
+_KEYS = {"module": ("module", "module"), "layer": ("module", _ALIKE), "operator": ("op", "op")}
+
+
+def layers(connection: "DuckDBPyConnection", plan: Plan) -> dict[str, tuple[Group, ...]]:
+    """Groups by ``module``, ``layer`` (equal modules, ``blocks.*.mix``) and ``operator``.
+
+    Longest first; the launches outside any have the key None. Empty where the run does not name
+    them, or has more than ``MOST_LAUNCHES`` launches or ``MOST_GROUPS`` groups.
+
+    Args:
+        connection: with the cube of the plan.
+        plan: what was computed.
+    """
+    count = connection.execute("SELECT sum(launches) FROM cube").fetchall()[0][0]
+    if not count or count > MOST_LAUNCHES:
+        return dict.fromkeys(_KEYS, ())
+    for column in plan.launches.named:
+        cube.scan_by(connection, plan, column)
+    return {
+        by: _longest_first(cube.sums_by(connection, plan, column, key), plan)
+        if column in plan.launches.named
+        else ()
+        for by, (column, key) in _KEYS.items()
+    }
+
+
+def _longest_first(rows: Sequence[Row], plan: Plan) -> tuple[Group, ...]:
+    if len(rows) > MOST_GROUPS:
+        return ()
+    made = [group(row, plan) for row in rows]
+    return tuple(sorted(made, key=lambda each: (-(each.duration_s or 0.0), each.key or "")))

@@ -1,0 +1,71 @@
+"""Launches by module and operator of the framework."""
+
+import pytest
+
+from mansard.analysis import analyze, layers
+from mansard.charts.rows import groups_of
+from mansard.errors import UsageError
+
+#: Two layers; the second one runs two kernels. The optimizer is in no module.
+STEP = (
+    {"name": "gemm", "op": "aten::mm", "module": "fc1", "duration_s": 1.0, "bytes_dram": 4.0},
+    {"name": "gemm", "op": "aten::mm", "module": "fc2", "duration_s": 2.0, "bytes_dram": 8.0},
+    {"name": "add", "op": "aten::add", "module": "fc2", "duration_s": 0.5, "bytes_dram": 1.0},
+    {"name": "adam", "op": "aten::_fused_adam_", "module": None, "duration_s": 0.1},
+)
+
+
+def test_modules_are_summed_longest_first(make_run):
+    found = analyze(make_run(*STEP)).modules
+    told = [(g.key, g.launches, g.kernels, g.duration_s, g.bytes_by_level["dram"]) for g in found]
+    assert told == [
+        ("fc2", 2, 2, 2.5, 9.0),
+        ("fc1", 1, 1, 1.0, 4.0),
+        (None, 1, 1, 0.1, None),
+    ]
+
+
+def test_layers_that_are_built_alike_are_one(make_run):
+    paths = ["blocks.0.mix.1", "blocks.12.mix.1", "blocks.12.3x3", "0.fc", None]
+    rows = [STEP[0] | {"module": path} for path in paths]
+    found = {group.key: group.launches for group in analyze(make_run(*rows)).layers}
+    assert found == {"blocks.*.mix.*": 2, "blocks.*.3x3": 1, "*.fc": 1, None: 1}
+
+
+def test_operators_are_summed_over_the_modules(make_run):
+    found = analyze(make_run(*STEP)).operators
+    assert [(group.key, group.duration_s) for group in found] == [
+        ("aten::mm", 3.0),
+        ("aten::add", 0.5),
+        ("aten::_fused_adam_", 0.1),
+    ]
+
+
+def test_floors_of_a_module_are_those_of_its_launches(make_run, machine, nothing):
+    product = nothing | {"name": "gemm", "duration_s": 0.1, "flop_tensor_fp16": 0.9e12}
+    rows = [product | {"module": module} for module in ("a", "a", "b")]
+    found = analyze(make_run(*rows), machine).modules
+    # 0.9 TFLOP at 10 TFLOP/s take 90 ms.
+    assert [(group.key, group.floor_s, group.bound) for group in found] == [
+        ("a", pytest.approx(0.18), "tensor"),
+        ("b", pytest.approx(0.09), "tensor"),
+    ]
+
+
+def test_a_run_that_does_not_name_them_has_none(make_run):
+    found = analyze(make_run({"name": "gemm", "duration_s": 1.0}))
+    assert (found.modules, found.operators) == ((), ())
+    with pytest.raises(UsageError, match="names no modules"):
+        groups_of(found, "module")
+
+
+@pytest.mark.parametrize("limit", ["MOST_LAUNCHES", "MOST_GROUPS"])
+def test_runs_that_are_too_large_are_left_alone(make_run, monkeypatch, limit):
+    monkeypatch.setattr(layers, limit, 2)
+    assert analyze(make_run(*STEP)).modules == ()
+
+
+def test_values_that_cannot_be_are_left_out_of_a_module_too(make_run):
+    rows = [STEP[0] | {"duration_s": -1.0}, STEP[0]]
+    (found,) = analyze(make_run(*rows)).modules
+    assert (found.launches, found.untimed_launches, found.duration_s) == (2, 1, 1.0)
