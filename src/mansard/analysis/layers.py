@@ -17,11 +17,11 @@ MOST_LAUNCHES = 1_000_000
 MOST_GROUPS = 10_000
 
 
+# Twice, since neighbours share a dot.
+_NUMBERS = r"regexp_replace({}, '\.[0-9]+\.', '.*.', 'g')"
+_DOTTED = _NUMBERS.format(_NUMBERS.format("'.' || module || '.'"))
 #: A module without the numbers in its path: layers that are built alike.
-_ALIKE = (
-    "array_to_string(list_transform(string_split(module, '.'), "
-    "lambda part: CASE WHEN regexp_full_match(part, '[0-9]+') THEN '*' ELSE part END), '.')"
-)
+_ALIKE = f"substr({_DOTTED}, 2, length({_DOTTED}) - 2)"
 #: How each list of groups is made: its column, and the key in SQL.
 _KEYS = {"module": ("module", "module"), "layer": ("module", _ALIKE), "operator": ("op", "op")}
 
