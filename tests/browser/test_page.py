@@ -108,7 +108,7 @@ def test_the_exported_json_is_the_json_report(open_page, report, request):
     assert exported == report_dict(report.analysis)
 
 
-@pytest.mark.parametrize("by", ["kernel", "family", "phase", "rank"])
+@pytest.mark.parametrize("by", ["kernel", "family", "phase", "rank", "module", "operator"])
 def test_the_exported_csv_is_the_csv_report(open_page, ranks_report, by):
     tab = open_page(ranks_report, f"#by={by}")
     own = list(csv.reader(io.StringIO(tab.js("mansard.csv()"), newline="")))
@@ -164,7 +164,7 @@ def test_more_kernels_than_fit_become_one_row_that_adds_up(open_page, crowded):
     assert not tab.js("Array.from(mansard.plots.roofline.marks.row).includes(7)")
 
 
-@pytest.mark.parametrize("by", ["family", "phase", "rank"])
+@pytest.mark.parametrize("by", ["family", "phase", "rank", "module", "operator"])
 def test_groups_show_the_figures_of_the_analysis(open_page, ranks_report, by):
     analysis = ranks_report.analysis
     tab = open_page(ranks_report)
@@ -174,9 +174,16 @@ def test_groups_show_the_figures_of_the_analysis(open_page, ranks_report, by):
     rows = tab.js(
         "[...document.querySelectorAll('#table tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent))"
     )
-    groups = getattr(analysis, {"family": "families", "phase": "phases", "rank": "ranks"}[by])
+    groups = getattr(analysis, {"family": "families"}.get(by, by + "s"))
     assert [row[1] for row in rows] == [key_label(group) for group in groups]
     assert [row[2:] for row in rows] == [figures(group, analysis) for group in groups]
+
+
+def test_a_module_is_no_filter_of_kernels(open_page, ranks_report):
+    tab = open_page(ranks_report, "#by=module")
+    assert tab.texts("#table-note") == ["of the whole run"]
+    assert tab.texts("#table tbody th") == ["model.layer", "(none)"]
+    assert tab.page.locator("#table tbody button").count() == 0
 
 
 def test_hostile_names_stay_text(open_page, ranks_report):

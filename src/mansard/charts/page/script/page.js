@@ -2,9 +2,9 @@
 
 let page = null;
 
-/** Whether kernels can be filtered by a word: parts by phase or rank may be absent. */
+/** Whether kernels can be filtered by a word: not by modules, and parts by phase or rank may be absent. */
 function canFilter(by) {
-  return !["phase", "rank"].includes(by) || choicesOf(by).length > 0;
+  return FILTERS.includes(by) && (!["phase", "rank"].includes(by) || choicesOf(by).length > 0);
 }
 
 /** The phases or ranks that kernels can be filtered by. */

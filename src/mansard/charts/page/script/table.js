@@ -44,7 +44,8 @@ class Table extends SortedTable {
 
   draw() {
     document.getElementById("table-title").textContent = BY[state.by];
-    document.getElementById("table-note").textContent = state.by === "kernel" ? "" : "of the whole run; choose one to see its kernels";
+    const choose = canFilter(state.by) ? "; choose one to see its kernels" : "";
+    document.getElementById("table-note").textContent = state.by === "kernel" ? "" : `of the whole run${choose}`;
     super.draw();
   }
 
@@ -52,6 +53,13 @@ class Table extends SortedTable {
     const [line] = super.lines(row, columns);
     line.classList.toggle("chosen", state.by === "kernel" && String(row.place + 1) === state.select);
     return [line];
+  }
+
+  button(row, text) {
+    if (state.by === "kernel" || canFilter(state.by)) return super.button(row, text);
+    const plain = cell("span", text);
+    plain.title = printable(row.name, 1000);
+    return plain;
   }
 
   choose(row) {
