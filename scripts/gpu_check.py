@@ -47,7 +47,7 @@ def stages(folder: Path) -> tuple[Stage, ...]:
     def out(name: str) -> str:
         return str(folder / name)
 
-    study = (*mansard, "study", "deepcam", "--quick", "--no-report", "-o", out("study"))
+    study = (*mansard, "study", "deepcam", "--no-report", "-o", out("study"))
 
     return (
         Stage("doctor", (*mansard, "doctor"), 30, "what is installed and permitted"),
@@ -72,17 +72,9 @@ def stages(folder: Path) -> tuple[Stage, ...]:
         ),
         Stage(
             "study",
-            (*study, "--only", "resnet50_torch", "--budget", "280"),
-            330,
-            "the study's most important cells, PyTorch",
-        ),
-        # XLA tries every algorithm of every convolution before the first step: nobody knows how
-        # long, and the cell goes on in the same folder.
-        Stage(
-            "study xla",
-            (*study, "--only", "keras-jax", "--time-limit", "400", "--budget", "400"),
-            430,
-            "the same step in Keras on JAX",
+            (*study, "--time-limit", "150", "--budget", "470"),
+            490,
+            "the cells of the study that are not measured yet",
         ),
         Stage(
             "workloads",
@@ -96,11 +88,19 @@ def stages(folder: Path) -> tuple[Stage, ...]:
         Stage(
             "ncu",
             (
-                *(PYTHON, str(benchmarks / "ncu_sampled.py"), "--budget", "550"),
+                *(PYTHON, str(benchmarks / "ncu_sampled.py"), "--budget", "280"),
+                *("--only", "gate", "kinds", "errors", "ranges", "graph", "sample_1", "inside"),
                 *("--output", out("ncu.json"), "--keep", out("ncu-reports")),
             ),
-            590,
-            "Nsight Compute, full and sampled",
+            310,
+            "Nsight Compute, sampled, by range and by graph",
+        ),
+        Stage("ncu tests", (*pytest, str(ROOT / "tests/gpu/test_ncu.py")), 150, "Nsight Compute"),
+        Stage(
+            "validate tests",
+            (*pytest, str(ROOT / "tests/gpu/test_validate.py")),
+            150,
+            "counters against known work",
         ),
     )
 
@@ -170,6 +170,8 @@ def main() -> None:
             print(f"{stage.name:12} {stage.limit_s:4.0f} s  {stage.shows}")
         sys.exit(0 if options.list else "no stage of that name")
     folder.mkdir(parents=True, exist_ok=True)
+    # The study goes on with the cells that the repository has: these are not measured again.
+    shutil.copytree(ROOT / "studies" / "deepcam", folder / "study", dirs_exist_ok=True)
     gpus, begin = gpu_count(), time.monotonic()
     found: dict[str, dict[str, object]] = {}
     for stage in chosen:
