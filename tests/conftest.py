@@ -29,6 +29,9 @@ def browser():
 
 
 def pytest_configure() -> None:
-    """A suite that a script runs in the background has Ctrl-C ignored, and so have its children."""
+    """Let signals through: a script in the background, or nohup, has them ignored for all below."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    hangup = getattr(signal, "SIGHUP", None)  # Windows has none
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_IGN:
+        signal.signal(hangup, signal.SIG_DFL)
