@@ -103,7 +103,7 @@ def main() -> None:
         library = compiled_peer(Path(folder), rig.vector_bytes)
         likwid = None if options.no_likwid else Likwid.found(rig.vector_bytes, len(plan.cpus))
         every = all_cases(rig, plan, library)
-        cases = [case for case in every if fnmatch.fnmatch(case.name, options.only)]
+        cases = matching(every, options.only)
         if likwid:
             with_likwid(cases, plan, likwid, Rig(processor, team))
         begin = time.monotonic()
@@ -143,6 +143,15 @@ def compiled_peer(folder: Path, width: int) -> ctypes.CDLL:
     command = ["gcc", *flags, f"-DWIDTH={width}", "-shared", "-fPIC", str(source), "-o"]
     subprocess.run([*command, str(target)], check=True)
     return ctypes.CDLL(str(target))
+
+
+def matching(cases: list[Any], pattern: str) -> list[Any]:
+    """The cases whose name matches; ends with the names that there are where none does."""
+    found = [case for case in cases if fnmatch.fnmatch(case.name, pattern)]
+    if not found:
+        names = ", ".join(sorted({case.name for case in cases}))
+        raise SystemExit(f"no kernel matches '{pattern}': there are {names}")
+    return found
 
 
 def all_cases(rig: Rig, plan: Any, library: ctypes.CDLL) -> list[Case]:

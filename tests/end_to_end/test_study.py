@@ -44,6 +44,29 @@ def test_what_cannot_run_here_is_a_line_and_the_report_is_written(tmp_path, caps
     assert record["reason"].split(":")[0] in text.replace("\\", "")
 
 
+def test_files_that_could_not_be_used_are_told_and_are_an_exit_code(tmp_path, capsys):
+    mansard("--device", "cpu", "--only", "adam-fused_graph", "-o", tmp_path)
+    assert mansard("--report-only", "-o", tmp_path) == 0
+    (cell,) = (tmp_path / "cells").iterdir()
+    cell.with_name("cut.json").write_bytes(cell.read_bytes()[:200])
+    capsys.readouterr()
+    assert mansard("--report-only", "-o", tmp_path) == PARTIAL
+    told = capsys.readouterr().err
+    assert "left out" in told
+    assert "cut.json is no cell of a study" in told
+
+
+def test_a_run_that_is_gone_is_told(tmp_path, capsys):
+    mansard("--device", "cpu", "--only", "adam-fused_graph", "-o", tmp_path)
+    (cell,) = (tmp_path / "cells").iterdir()
+    record = json.loads(cell.read_text(encoding="utf-8"))
+    record |= {"state": "measured", "run": "gone.parquet", "step_s": [0.1, 0.1]}
+    cell.write_text(json.dumps(record), encoding="utf-8")
+    capsys.readouterr()
+    assert mansard("--report-only", "-o", tmp_path) == PARTIAL
+    assert "adam-fused graph is missing: there is no" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
 def test_a_cell_runs_on_the_cpu_and_is_kept(tmp_path, capsys):

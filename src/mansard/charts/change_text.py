@@ -7,6 +7,9 @@ from mansard.charts.labels import printable, run_facts
 from mansard.model.comparison import Change, Comparison, Difference
 from mansard.units import format_share, format_si
 
+#: Characters of the name of a run.
+_LABEL = 60
+
 #: How a metric is called, in reading order.
 METRIC_WORDS = {
     "step_time": "step time",
@@ -220,3 +223,18 @@ def headline(comparison: Comparison) -> str:
     speed = speed_text(first)
     change = f"{change_text(first)}, {speed}" if speed else change_text(first)
     return f"{word} {values}, {change} ({sure})"
+
+
+def run_labels(comparison: Comparison) -> tuple[str, str]:
+    """Return the short names of the two runs, so that they show where the names differ."""
+    names = (comparison.label_a, comparison.label_b)
+    short = (printable(names[0], _LABEL), printable(names[1], _LABEL))
+    if short[0] != short[1] or names[0] == names[1]:
+        return short
+    # Names of one study begin alike for longer than there is room.
+    differs = (place for place, (a, b) in enumerate(zip(*names, strict=False)) if a != b)
+    start = max(0, next(differs, min(map(len, names))) - _LABEL // 3)
+    return (
+        printable("..." + names[0][start:], _LABEL),
+        printable("..." + names[1][start:], _LABEL),
+    )

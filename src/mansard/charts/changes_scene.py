@@ -11,6 +11,7 @@ from mansard.charts.change_text import (
     marks_in,
     moved_text,
     row_name,
+    run_labels,
     shown_totals,
     value_text,
 )
@@ -97,7 +98,7 @@ def changes_scene(comparison: Comparison, *, rows: int = ROWS) -> ChangesScene:
     places = {id(row): number for number, row in enumerate(comparison.rows, start=1)}
     conditions = "; ".join(f"{word} {said}" for word, said in conditions_text(comparison))
     return ChangesScene(
-        title=f"{printable(comparison.label_a, 60)} -> {printable(comparison.label_b, 60)}",
+        title=" -> ".join(run_labels(comparison)),
         subtitle="; ".join([headline(comparison), *_beside(comparison)]),
         bars=tuple(_bar(row, places[id(row)]) for row in drawn),
         notes=tuple(_notes(comparison, drawn)),

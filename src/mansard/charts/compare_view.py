@@ -15,6 +15,7 @@ from mansard.charts.change_text import (
     noise_text,
     repeats_text,
     row_name,
+    run_labels,
     shown_totals,
     speed_text,
     value_text,
@@ -56,7 +57,7 @@ class ComparisonView:
         from rich.text import Text  # noqa: PLC0415  (only who prints pays for it)
 
         found, width = self._comparison, max(40, options.max_width)
-        labels = f"{printable(found.label_a, 60)} -> {printable(found.label_b, 60)}"
+        labels = " -> ".join(run_labels(found))
         for line in _wrapped(labels, width):
             yield Text(line, style="bold")
         for line in _wrapped(headline(found), width):

@@ -19,6 +19,7 @@ from mansard.charts.change_text import (
     moved_text,
     noise_text,
     row_name,
+    run_labels,
     shown_totals,
     value_text,
 )
@@ -152,7 +153,7 @@ def comparison_html(comparison: Comparison) -> str:
         also = also_text(row).replace("->", "→")
         rows.append([row_name(row, _NAME), before, after, marked(time), moved_text(row), also])
     header = [comparison.by, "before", "after", "change", "moved", "also"]
-    labels = f"{printable(comparison.label_a, 60)} → {printable(comparison.label_b, 60)}"
+    labels = " → ".join(run_labels(comparison))
     return _block(
         _title(labels),
         _small(headline(comparison).replace("->", "→")),

@@ -1,5 +1,6 @@
 """The rows that a table can have: kernels, families, phases, ranks, modules, ... of a run."""
 
+from mansard.analysis.layers import MOST_GROUPS, MOST_LAUNCHES
 from mansard.charts.labels import known, positive
 from mansard.errors import UsageError
 from mansard.model.analysis import Analysis, Group, quotient
@@ -14,7 +15,7 @@ def groups_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
     """Return the groups that the rows of a table stand for.
 
     Raises:
-        UsageError: ``by`` is not one of ROWS, or the run does not name them.
+        UsageError: ``by`` is not one of ROWS, or the run does not name them, or too many.
     """
     rows: dict[str, tuple[Group, ...]] = {
         "kernel": analysis.kernels,
@@ -30,7 +31,8 @@ def groups_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
     if by in _NAMED and not rows[by]:
         raise UsageError(
             f"the run names no {by}s: 'mansard profile' of a PyTorch program does, without "
-            "torch.compile; of a job, give the file of one rank"
+            f"torch.compile; or it names more than {MOST_GROUPS:,}, or has more than "
+            f"{MOST_LAUNCHES:,} launches, which is not summed: of a job, give the file of one rank"
         )
     return rows[by]
 

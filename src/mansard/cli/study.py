@@ -63,8 +63,8 @@ def study(
     """Run DeepCAM's network by precision, layout, optimizer, execution and framework.
 
     Each cell runs in a process of its own; cells that the folder holds are kept. Without a GPU a
-    tiny size runs on the CPU: times and analytic FLOP only. Exit code 3: a cell could not run, or
-    was not started.
+    tiny size runs on the CPU: times and analytic FLOP only. Exit code 3: a cell could not run, was
+    not started, or has a file that could not be used.
     """
     from mansard.errors import UsageError
     from mansard.study.cell import Folder
@@ -74,7 +74,8 @@ def study(
     if name not in STUDIES:
         raise UsageError(f"there is no study '{name[:60]}': choose one of {', '.join(STUDIES)}")
     if report_only:
-        _report(output, machine)
+        if not _report(output, machine):
+            raise typer.Exit(PARTIAL)
         return
     place, preset = _place(device)
     cells = chosen(deepcam(place, preset), quick=quick, only=only or ())
@@ -96,11 +97,12 @@ def study(
 
         done = run_cells(cells, folder, options=options, progress=tell)
     _print(cells, done, folder)
+    whole = True
     if report and any(outcome != "not started" for outcome in done.outcomes.values()):
-        _report(output, machine)
+        whole = _report(output, machine)
     if done.interrupted:
         raise typer.Exit(INTERRUPTED)
-    if any(outcome not in ("measured", "kept") for outcome in done.outcomes.values()):
+    if not whole or any(outcome not in ("measured", "kept") for outcome in done.outcomes.values()):
         raise typer.Exit(PARTIAL)
 
 
@@ -181,7 +183,9 @@ def _print(cells: "Sequence[Cell]", done: "StudyRun", folder: "Folder") -> None:
         )
 
 
-def _report(output: Path, machine: str | None) -> None:
+def _report(output: Path, machine: str | None) -> bool:
+    """Write the report; whether every file of the folder could be used."""
+    from mansard.charts.labels import printable
     from mansard.cli.progress import progress_bar
     from mansard.study.report import write_report
 
@@ -189,3 +193,6 @@ def _report(output: Path, machine: str | None) -> None:
         written = write_report(output, machine=machine, progress=advance)
     for path in written.files[:2]:
         sys.stderr.write(f"wrote {path}\n")
+    for remark in written.study.remarks:
+        sys.stderr.write(f"mansard: {printable(remark, 500)}\n")
+    return written.study.whole

@@ -1,7 +1,7 @@
 """What one cell of a study found, as a file: ``cells/NAME.json`` beside ``runs/NAME.parquet``."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -20,6 +20,10 @@ _MOST_BYTES = 16 * 1024**2
 #: error, a crash or out of memory, or took too long.
 State = Literal["measured", "unavailable", "failed"]
 
+#: Numbers that can have been measured: none is negative, and sums of them stay finite.
+Amount = Annotated[float, msgspec.Meta(ge=0, le=1e30)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
 
 class Flop(msgspec.Struct, frozen=True, kw_only=True):
     """Work of one phase: from the shapes (with its kind of operation) or as counted.
@@ -33,7 +37,7 @@ class Flop(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: str | None
     kind: str | None = None
-    flop: float | None = None
+    flop: Amount | None = None
     complete: bool = True
 
 
@@ -49,8 +53,8 @@ class Layer(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     kind: str
-    forward: int
-    backward: int
+    forward: Count
+    backward: Count
 
 
 class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -96,20 +100,20 @@ class CellRecord(msgspec.Struct, frozen=True, kw_only=True):
     driver_version: str | None = None
     versions: dict[str, str] = {}
     conditions: dict[str, str] = {}
-    parameters: int | None = None
+    parameters: Count | None = None
     analytic: tuple[Flop, ...] = ()
     layers: tuple[Layer, ...] = ()
     counted: tuple[Flop, ...] = ()
-    step_s: tuple[float, ...] = ()
+    step_s: tuple[Amount, ...] = ()
     timed_by: str | None = None
-    queued_step_s: float | None = None
-    energy_j: float | None = None
-    energy_steps: int | None = None
+    queued_step_s: Amount | None = None
+    energy_j: Amount | None = None
+    energy_steps: Count | None = None
     energy_reason: str | None = None
     losses: tuple[float | None, float | None] | None = None
     run: str | None = None
     collect_reason: str | None = None
-    seconds: dict[str, float] = {}
+    seconds: dict[str, Amount] = {}
 
     @property
     def on_gpu(self) -> bool:

@@ -102,7 +102,8 @@ class Study:
         rivals: ways to run the same step that are laid side by side.
         preset: name of the sizes.
         on_gpu: whether the cells are for a GPU.
-        remarks: what the reader must know: files that could not be used.
+        remarks: what the reader must know: files that could not be used, and what is not shown.
+        whole: whether every file could be used.
     """
 
     entries: tuple[Entry, ...]
@@ -111,6 +112,7 @@ class Study:
     preset: Preset
     on_gpu: bool
     remarks: tuple[str, ...] = ()
+    whole: bool = True
 
     def entry(self, name: str) -> Entry | None:
         """The entry of a cell."""
@@ -137,6 +139,7 @@ def gather(path: Path, machine: str | None = None) -> Study:
     entries = tuple(
         _entry(cell, records.get(cell.name), folder, machine, remarks) for cell in cells
     )
+    whole = not remarks
     others = len(records.keys() - {cell.name for cell in cells})
     if others:
         remarks.append(
@@ -149,6 +152,7 @@ def gather(path: Path, machine: str | None = None) -> Study:
         preset=preset,
         on_gpu=device.startswith("cuda"),
         remarks=tuple(remarks),
+        whole=whole,
     )
 
 
@@ -186,7 +190,10 @@ def _entry(
     remarks: list[str],
 ) -> Entry:
     file = folder.run_file(cell.name)
-    if record is None or record.run is None or not file.is_file():
+    if record is None or record.run is None:
+        return Entry(cell=cell, record=record)
+    if not file.is_file():
+        remarks.append(f"the run of {cell.title} is missing: there is no {file}")
         return Entry(cell=cell, record=record)
     try:
         run = open_run(file)

@@ -65,6 +65,12 @@ def test_runs_that_are_too_large_are_left_alone(make_run, monkeypatch, limit):
     assert analyze(make_run(*STEP)).modules == ()
 
 
+def test_a_run_that_names_too_many_is_not_said_to_name_none_alone(make_run, monkeypatch):
+    monkeypatch.setattr(layers, "MOST_GROUPS", 2)
+    with pytest.raises(UsageError, match=r"more than 10,000, or has more than 1,000,000 launches"):
+        groups_of(analyze(make_run(*STEP)), "module")
+
+
 def test_values_that_cannot_be_are_left_out_of_a_module_too(make_run):
     rows = [STEP[0] | {"duration_s": -1.0}, STEP[0]]
     (found,) = analyze(make_run(*rows)).modules

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mansard.charts.change_text import change_text, mark, marked, noise_text, row_name
+from mansard.charts.change_text import (
+    change_text,
+    mark,
+    marked,
+    noise_text,
+    row_name,
+    run_labels,
+)
 from mansard.charts.compare_files import comparison_dict, comparison_json, comparison_markdown
 from mansard.charts.compare_view import comparison_view
 from mansard.model.comparison import Change, Comparison, Difference
@@ -204,6 +211,35 @@ class TestMarkdown:
     def test_several_comparisons_follow_each_other(self):
         text = comparison_markdown([comparison(), comparison(label_b="third")])
         assert text.count("### ") == 2
+
+
+class TestRunLabels:
+    """Runs of one study have long names that begin and end alike."""
+
+    _ALIKE = "deeplab-resnet50_keras-jax_amp-bf16_nhwc_keras-adam_{}_n2c16h768w1152k3_cuda0.parquet"
+
+    def test_names_that_differ_in_the_middle_show_where(self):
+        labels = run_labels(
+            comparison(
+                label_a=self._ALIKE.format("xla"), label_b=self._ALIKE.format("xla-gradients")
+            )
+        )
+        assert "adam_xla_n2" in labels[0]
+        assert "adam_xla-gradients_n2" in labels[1]
+        assert max(map(len, labels)) <= 60
+
+    def test_short_names_and_equal_ones_stay_as_they_are(self):
+        assert run_labels(comparison()) == ("before.parquet", "after.parquet")
+        same = run_labels(comparison(label_a=self._ALIKE, label_b=self._ALIKE))
+        assert same[0] == same[1]
+        assert same[0].startswith("deeplab-resnet50")
+
+    def test_escapes_of_a_terminal_are_taken_out(self):
+        labels = run_labels(
+            comparison(label_a="\x1b" * 100 + "a" + "x" * 99, label_b="\x1b" * 100 + "b" + "x" * 99)
+        )
+        assert not any("\x1b" in label for label in labels)
+        assert labels[0] != labels[1]
 
 
 class TestJson:

@@ -31,6 +31,12 @@ def verdict(record, column):
     return next(each for each in record["verdicts"] if each["quantity"] == column)
 
 
+def test_the_page_says_the_time_and_the_findings_of_the_record(record):
+    page = (RECORD.parents[1] / "validate.md").read_text(encoding="utf-8")
+    assert f"It takes {record['provenance']['duration_s']:.0f} s on an H200." in page
+    assert f"{record['findings']['holds']} findings hold and none deviates" in page
+
+
 def test_every_definition_that_is_called_verified_was_compared_as_it_stands(record, verified):
     assert verified
     for column, formula in verified.items():

@@ -34,6 +34,23 @@ def test_a_file_that_is_no_cell_is_refused_with_its_name(tmp_path, text):
         read_cell(file)
 
 
+_NUMBERS = (
+    '"step_s": [-1.0]',
+    '"energy_j": 1e300',
+    '"analytic": [{"phase": null, "flop": 1e308}, {"phase": null, "flop": 1e308}]',
+    '"layers": [{"name": "a", "kind": "b", "forward": 1e308, "backward": 0}]',
+    '"seconds": {"build": -1}',
+)
+
+
+@pytest.mark.parametrize("number", _NUMBERS)
+def test_numbers_that_cannot_be_are_refused_with_their_place(tmp_path, number):
+    file = tmp_path / "odd.json"
+    file.write_text(_LATER.replace("/9", "/1").replace("}, ", "}, " + number + ", ", 1))
+    with pytest.raises(FormatError, match=r"odd\.json is no cell.*at `\$\."):
+        read_cell(file)
+
+
 def test_a_huge_file_is_refused_unread(tmp_path):
     file = tmp_path / "huge.json"
     with file.open("wb") as stream:
