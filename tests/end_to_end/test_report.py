@@ -69,6 +69,12 @@ def report_json(*arguments, code=0, stdin=None):
     return json.loads(done.stdout, parse_constant=refuse)
 
 
+def test_two_reports_on_one_standard_output_are_refused():
+    done = mansard("report", ZOO, "--json", "-o", "-")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"both write to standard output" in done.stderr
+
+
 def test_the_json_report_has_every_key_of_its_contract():
     report = report_json(ZOO)
     assert report["schema"] == "mansard-report/1"

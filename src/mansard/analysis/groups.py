@@ -42,7 +42,7 @@ def missing_flop(row: Row, plan: Plan) -> frozenset[str]:
 def _fields(row: Row, plan: Plan) -> dict[str, Any]:
     launches = row.count("launches")
     decided = row.count("decided")
-    floors = {resource.name: row.value(f"floor_{resource.name}") for resource in plan.resources}
+    floors = {resource.name: _floor(row, resource.name) for resource in plan.resources}
     return {
         "key": row.key,
         "launches": launches,
@@ -59,7 +59,7 @@ def _fields(row: Row, plan: Plan) -> dict[str, Any]:
         "near_zero_flop_duration_s": (row.value("near_s") or 0.0) if decided else None,
         "short_launches": row.count("short") if row.count("timed") else None,
         "floors_s": floors,
-        "floor_s": row.value("floor_s"),
+        "floor_s": row.value("floor_s") or (None if _open(row, floors) else row.value("floor_s")),
         "bound": _bound(row, floors),
         "launches_above_roof": row.count("above"),
         "untimed_launches": launches - row.count("timed"),
@@ -70,6 +70,18 @@ def _fields(row: Row, plan: Plan) -> dict[str, Any]:
             if row.value(f"bytes_{level}") is not None and row.missing(f"bytes_{level}")
         ),
     }
+
+
+def _floor(row: Row, name: str) -> float | None:
+    """A floor; nothing known of launches that may have one is unknown, and not 0."""
+    return row.value(f"floor_{name}") or (
+        None if _open(row, (name,)) else row.value(f"floor_{name}")
+    )
+
+
+def _open(row: Row, names: Iterable[str]) -> bool:
+    """Whether some launch may have a longer floor than is known on one of the resources."""
+    return any(row.value(f"open {name}") for name in names)
 
 
 def _flop(row: Row) -> float | None:

@@ -9,6 +9,7 @@ import typer
 
 from mansard.cli import PARTIAL
 from mansard.cli.options import Chip, Counters, HalfWeights, Sources
+from mansard.errors import UsageError
 
 if TYPE_CHECKING:
     from mansard.model.analysis import Analysis
@@ -98,6 +99,8 @@ def report(
     from mansard.cli.write import FORMATS, check_targets, write_report
     from mansard.store.choose_machine import machine_for
 
+    if json and any(str(target) == "-" for target in output or ()):
+        raise UsageError("--json and -o - both write to standard output: give one of them")
     check_targets(output or (), sources, FORMATS)
     options = readers.ImportOptions(
         counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None

@@ -260,3 +260,15 @@ class TestAboveRoof:
         kernel = only(analyze(run, machine))
         assert kernel.launches_above_roof == 1
         assert kernel.recoverable_s == pytest.approx(0.0981)
+
+
+def test_a_pipe_without_a_roof_has_no_floor_of_zero(make_run, machine, nothing):
+    # The machine knows the roof of L2 alone: what held the work is unknown.
+    only_l2 = msgspec.structs.replace(
+        machine, ceilings=tuple(c for c in machine.ceilings if c.level == "l2")
+    )
+    work = nothing | {"name": "k", "duration_s": 1.0, "flop_tensor_fp16": 1e12}
+    idle = nothing | {"name": "copy", "duration_s": 1.0}
+    found = analyze(make_run(work, idle), only_l2).totals
+    assert found.floors_s.get("tensor") is None
+    assert (found.floor_s, found.efficiency) == (None, None)

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+import mansard
 from mansard.demo import shipped_run
 from mansard.errors import CollectError, DeviceError, PermissionDeniedError
 from mansard.model.device import DeviceFacts
@@ -144,6 +145,13 @@ def test_a_gpu_cell_has_counted_work_and_energy(on_gpu):
         "optimizer": 198383235.0,
     }
     assert found.collect_reason is None
+
+
+def test_the_run_says_how_long_a_step_takes_when_nothing_records_it(on_gpu, folder):
+    found = on_gpu(record_step)
+    (origin,) = mansard.open(folder.run_file(found.name)).provenance
+    assert origin.extra["step_host_s"] == "0.040000"  # not the 33 ms that the recorded run says
+    assert "timed before" in origin.extra["step_host_from"]
 
 
 def test_refused_counters_leave_a_trace_and_their_reason(on_gpu):
