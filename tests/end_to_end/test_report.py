@@ -69,6 +69,15 @@ def report_json(*arguments, code=0, stdin=None):
     return json.loads(done.stdout, parse_constant=refuse)
 
 
+def test_a_picture_of_other_rows_says_that_it_shows_kernels(tmp_path):
+    picture, table = tmp_path / "x.png", tmp_path / "x.csv"
+    done = mansard("report", ZOO, "--by", "family", "-o", picture, "-o", table)
+    assert done.stderr.decode().splitlines()[:2] == [
+        f"wrote {picture} (of kernels; --by family is for tables)",
+        f"wrote {table}",
+    ]
+
+
 def test_two_reports_on_one_standard_output_are_refused():
     done = mansard("report", ZOO, "--json", "-o", "-")
     assert (done.returncode, done.stdout) == (2, b"")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from mansard.model.analysis import Analysis
 
 
+_PICTURES = (".png", ".svg", ".pdf")
+
+
 class By(StrEnum):
     """What the rows of the table are."""
 
@@ -121,7 +124,9 @@ def report(
     for target in output or ():
         write_report(analysis, target, by=by.value, figure=figure.value, run=run)
         if str(target) != "-":
-            sys.stderr.write(f"wrote {target}\n")
+            drawn = by is not By.KERNEL and target.suffix.lower() in _PICTURES
+            what = f" (of kernels; --by {by.value} is for tables)" if drawn else ""
+            sys.stderr.write(f"wrote {target}{what}\n")
     if not json and not output:
         _print(analysis, by=by.value, top=top)
     if run.partial:
