@@ -136,6 +136,21 @@ def _clock_change(a: Analysis, b: Analysis) -> float | None:
     return None if not before or not after else after / before - 1
 
 
+def _untraced(a: Analysis, b: Analysis) -> Iterator[Notice]:
+    """What a step takes when nothing records it: that of a trace holds what the trace adds."""
+    one, two = (
+        passed.host_s / passed.steps if passed and passed.host_s and passed.steps else None
+        for passed in (a.timeline, b.timeline)
+    )
+    if one is None or two is None:
+        return
+    yield Notice(
+        "step-traced",
+        "the step time is that of the traced step; left alone, a step takes "
+        f"{format_si(one, 's')}, then {format_si(two, 's')} ({format_share(two / one - 1)})",
+    )
+
+
 def _notices(a: Side, b: Side, apart: tuple[str, ...]) -> Iterator[Notice]:
     for side in (a, b):
         for notice in side.analysis.notices:
@@ -162,6 +177,7 @@ def _notices(a: Side, b: Side, apart: tuple[str, ...]) -> Iterator[Notice]:
             f"tell a change from noise, and one has {least}: record more steps (mansard profile "
             "--steps 5), or give a folder of several runs",
         )
+    yield from _untraced(a.analysis, b.analysis)
     clocks = _clock_change(a.analysis, b.analysis)
     if clocks is not None and abs(clocks) > _CLOCKS_DIFFER:
         yield Notice(

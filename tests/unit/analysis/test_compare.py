@@ -455,3 +455,16 @@ def test_chance_makes_hardly_any_changes_and_real_ones_are_found(runs):
 
     assert changed(1.0) <= 12
     assert changed(1.2) >= 350
+
+
+def test_steps_that_were_traced_are_told_with_what_they_take_alone(runs):
+    told = [Provenance(extra={"step_host_s": text}) for text in ("0.5", "0.25")]
+    rows = [{"name": "k", "step": 0, "start_s": start, "duration_s": 0.1} for start in (0.0, 0.9)]
+    (notice,) = [
+        each
+        for each in compare(*runs(rows, rows, provenances=told)).notices
+        if each.code == "step-traced"
+    ]
+    assert "a step takes 500 ms, then 250 ms (-50.0 %)" in notice.message
+    plain = compare(*runs(rows, rows)).notices
+    assert "step-traced" not in {each.code for each in plain}
