@@ -33,6 +33,7 @@ _PARTS = {"tensor fp4_fp6_fp8": ("tensor fp4", "tensor fp6", "tensor fp8")}
 _HARDLY_USED = ("tensor int4", "tensor int1")
 
 _LINK = "link"
+_WITH_HOST = "kind = 'memcpy' AND (contains(name, 'HtoD') OR contains(name, 'DtoH'))"
 
 LAUNCH = "launch"
 
@@ -117,7 +118,12 @@ def _level(machine: Machine, level: str, launches: Launches) -> Resource | None:
     if column not in launches.live:
         return None if level == _LINK else Resource(level, "NULL::DOUBLE", "true", counted=False)
     unknown = f"{any_of([column], launches.alike)} IS NULL"
-    return Resource(level, f"{column} / {_number(bandwidth)}", unknown)
+    roof = _number(bandwidth)
+    host = machine.host_link() if level == _LINK else None
+    if host is not None and host.value is not None:
+        # What goes to the host does not take the link between GPUs, which is faster.
+        roof = f"CASE WHEN {_WITH_HOST} THEN {_number(host.value)} ELSE {roof} END"
+    return Resource(level, f"{column} / {roof}", unknown)
 
 
 def _number(value: float) -> str:

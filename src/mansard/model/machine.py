@@ -10,6 +10,9 @@ from mansard.model.device import DeviceFacts
 #: 1: first.
 MACHINE_FORMAT = "mansard-machine/1"
 
+#: How the bench names links between GPUs; others lead to the host.
+_BETWEEN_GPUS = ("NVLink", "peer")
+
 
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One limit of a machine, with what makes it believable.
@@ -86,6 +89,16 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def bandwidth(self, level: str) -> Ceiling | None:
         """The roof of a memory level: its highest bandwidth of any access."""
         return self._best("bandwidth", lambda ceiling: ceiling.level == level)
+
+    def host_link(self) -> Ceiling | None:
+        """The roof of the link to the host; ``bandwidth("link")`` may be of one between GPUs."""
+        return self._best(
+            "bandwidth",
+            lambda ceiling: (
+                ceiling.level == "link"
+                and not (ceiling.instruction or "").startswith(_BETWEEN_GPUS)
+            ),
+        )
 
     def launch_cost(self, access: str) -> Ceiling | None:
         """The least time of one launch by ``access`` (``stream`` or ``graph node``)."""

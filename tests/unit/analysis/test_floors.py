@@ -262,6 +262,21 @@ class TestAboveRoof:
         assert kernel.recoverable_s == pytest.approx(0.0981)
 
 
+def test_a_copy_to_the_host_does_not_take_the_link_between_gpus(make_run, machine, nothing):
+    links = [
+        Ceiling(kind="bandwidth", level="link", instruction=name, value=value, unit="byte/s")
+        for name, value in (("PCIe 5.0 x16", 1e9), ("NVLink", 10e9))
+    ]
+    linked = msgspec.structs.replace(machine, ceilings=(*machine.ceilings, *links))
+    copies = [
+        nothing | {"kind": "memcpy", "name": name, "duration_s": 10.0, "bytes_link": 1e9}
+        for name in ("memcpy HtoD", "memcpy PtoP")
+    ]
+    found = {kernel.key: kernel for kernel in analyze(make_run(*copies), linked).kernels}
+    assert found["memcpy HtoD"].floors_s["link"] == 1.0
+    assert found["memcpy PtoP"].floors_s["link"] == 0.1
+
+
 def test_a_pipe_without_a_roof_has_no_floor_of_zero(make_run, machine, nothing):
     # The machine knows the roof of L2 alone: what held the work is unknown.
     only_l2 = msgspec.structs.replace(
