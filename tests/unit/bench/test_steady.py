@@ -75,6 +75,20 @@ def test_sms_must_share_a_clock_where_it_matters():
     assert device.launches == 4 * 5 + 20  # the fourth round of five is the first on one clock
 
 
+def test_a_part_of_the_chip_that_stays_slower_is_not_waited_for():
+    device = Device(spread=lambda _: 0.003)
+    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, most_spread=0.001)
+    assert found.settled
+    assert device.launches == 6 * 5 + 20  # five rounds after the first brought it no nearer
+
+
+def test_a_part_of_the_chip_that_comes_nearer_is_waited_for():
+    device = Device(spread=lambda n: 0.02 * 0.96**n)
+    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, most_spread=0.001)
+    assert found.settled
+    assert max(timing.clock_spread for timing in found.timings) <= 0.001
+
+
 def test_a_throttled_run_keeps_the_clock_of_each_sample():
     device = Device(
         cost=lambda n: 1e-6 * (1.98 / 1.4 if n >= 15 else 1.0),
