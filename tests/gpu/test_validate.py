@@ -52,7 +52,9 @@ def test_no_work_is_counted_on_another_path(found):
 
 
 def test_l2_bytes_of_streams_are_those_of_their_arrays(found):
-    streams = {name: f.ratio for name, f in of(found, "bytes_l2").items() if f.ratio}
+    # Where a range is right, as for lines that many warps share, the ratio says nothing.
+    exact = {name: f for name, f in of(found, "bytes_l2").items() if f.low == f.high}
+    streams = {name: f.ratio for name, f in exact.items() if f.ratio}
     if not {"copy", "add", "fill", "read"} <= {*streams}:
         pytest.skip("streams do not fit into the memory of this GPU")
     assert streams == pytest.approx(dict.fromkeys(streams, 1.0), rel=0.03)

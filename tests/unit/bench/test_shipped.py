@@ -112,9 +112,10 @@ def test_the_emulated_instruction_is_refused(h200):
 def test_levels_and_ways_stand_in_the_order_of_the_hardware(h200):
     rates = [h200.bandwidth(level).value for level in ("shared", "l1", "l2", "dram", "link")]
     assert all(near > far for near, far in itertools.pairwise(rates))
+    # At equal clock: the power limit takes more from a product that also moves its operands.
     best = {
         how: max(
-            c.value
+            c.value / c.sm_clock_hz
             for c in h200.ceilings
             if c.path == "tensor bf16" and c.instruction == how and c.value
         )
