@@ -15,14 +15,36 @@ _CALIBRATED = 0.1
 _MOST_ITERATIONS = 1 << 30
 _GROWTH = 4
 
-#: Warm-up ends when this many samples in a row lie this close together.
-_WINDOW = 5
-_WITHIN = 0.01
+#: Launches between two looks at whether the warm-up is over.
+_BATCH = 5
 
 #: SMs that run at different clocks are waited for while they come nearer to each other. On some
 #: H200 one part of the chip stays 0.2 to 0.5 % slower: not nearer by a tenth in this many batches.
 _BATCHES = 5
 _NEARER = 0.9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Steady:
+    """When a warm-up is over.
+
+    Attributes:
+        window: so many samples in a row must agree.
+        within: largest (slowest - fastest) / fastest of these.
+        most_spread: of the clocks of the SMs, relative: parts of a chip change their clock one
+            after the other. A larger one that stays ends the warm-up, too.
+        patience: longest warm-up, as a multiple of the settings'.
+    """
+
+    window: int = _BATCH
+    within: float = 0.01
+    most_spread: float = math.inf
+    patience: float = 1.0
+
+
+#: A chip that starts a kernel beyond its power limit keeps its clock for tens of milliseconds,
+#: falls below what the limit allows, and comes back: only a long window is past that.
+POWER_HELD = Steady(window=30, within=0.03, patience=2.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,7 +102,7 @@ def measure(
     *,
     warm_s: float,
     iterations: int = 0,
-    most_spread: float = math.inf,
+    until: Steady | None = None,
 ) -> Measurement:
     """Warm up until samples agree, then take the samples.
 
@@ -89,22 +111,24 @@ def measure(
         settings: how long.
         warm_s: least time of work before the first sample.
         iterations: of a sample; 0 finds them.
-        most_spread: of the clocks of the SMs, relative, for the warm-up to be over: parts of a
-            chip change their clock one after the other. A larger one that stays ends it, too.
+        until: when the warm-up is over.
     """
     iterations = iterations or calibrate(run, settings.sample_s)
+    until = until or Steady()
     seen: list[float] = []
     spreads: list[float] = []
     worked = 0.0
     while True:
-        batch = run(iterations, _WINDOW)
+        batch = run(iterations, _BATCH)
         seen += [timing.seconds for timing in batch]
         spreads.append(max(timing.clock_spread or 0.0 for timing in batch))
         worked += sum(timing.seconds for timing in batch)
-        steady = settled(seen, window=_WINDOW, within=_WITHIN) and (
-            spreads[-1] <= most_spread or _stays(spreads)
+        steady = settled(seen, window=until.window, within=until.within) and (
+            spreads[-1] <= until.most_spread or _stays(spreads)
         )
-        if (steady and worked >= warm_s) or worked >= max(warm_s, settings.patience_s):
+        if (steady and worked >= warm_s) or worked >= max(
+            warm_s, until.patience * settings.patience_s
+        ):
             break
     timings = tuple(run(iterations, settings.repeats))
     return Measurement(iterations, timings, worked, steady)

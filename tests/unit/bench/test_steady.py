@@ -3,7 +3,7 @@
 import pytest
 
 from mansard.bench.messages import Settings
-from mansard.bench.steady import Timing, calibrate, fastest, measure
+from mansard.bench.steady import POWER_HELD, Steady, Timing, calibrate, fastest, measure
 
 
 class Device:
@@ -24,6 +24,7 @@ class Device:
         return found
 
 
+ONE_CLOCK = Steady(most_spread=0.001)
 SETTINGS = Settings(repeats=20, sample_s=0.004, patience_s=0.5)
 
 
@@ -69,7 +70,7 @@ def test_a_clock_that_never_settles_ends_the_patience_and_is_said():
 
 def test_sms_must_share_a_clock_where_it_matters():
     device = Device(spread=lambda n: 0.01 if n < 12 else 0.0)
-    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, most_spread=0.001)
+    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, until=ONE_CLOCK)
     assert found.settled
     assert {timing.clock_spread for timing in found.timings} == {0.0}
     assert device.launches == 4 * 5 + 20  # the fourth round of five is the first on one clock
@@ -77,16 +78,28 @@ def test_sms_must_share_a_clock_where_it_matters():
 
 def test_a_part_of_the_chip_that_stays_slower_is_not_waited_for():
     device = Device(spread=lambda _: 0.003)
-    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, most_spread=0.001)
+    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, until=ONE_CLOCK)
     assert found.settled
     assert device.launches == 6 * 5 + 20  # five rounds after the first brought it no nearer
 
 
 def test_a_part_of_the_chip_that_comes_nearer_is_waited_for():
     device = Device(spread=lambda n: 0.02 * 0.96**n)
-    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, most_spread=0.001)
+    found = measure(device, SETTINGS, warm_s=0.0, iterations=4000, until=ONE_CLOCK)
     assert found.settled
     assert max(timing.clock_spread for timing in found.timings) <= 0.001
+
+
+def test_the_dip_after_a_start_beyond_the_power_limit_is_waited_for():
+    # As seen on an H200: too fast for 15 launches, too slow for 20, then what lasts.
+    def cost(n):
+        return 1e-6 * (1.0 if n < 15 else 1.25 if n < 35 else 1.1)
+
+    short = measure(Device(cost), SETTINGS, warm_s=0.0, iterations=4000)
+    long = measure(Device(cost), SETTINGS, warm_s=0.0, iterations=4000, until=POWER_HELD)
+    assert [t.seconds for t in short.timings] == pytest.approx([0.004] * 10 + [0.005] * 10)
+    assert [t.seconds for t in long.timings] == pytest.approx([0.0044] * 20)
+    assert long.settled
 
 
 def test_a_throttled_run_keeps_the_clock_of_each_sample():

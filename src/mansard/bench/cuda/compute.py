@@ -11,9 +11,10 @@ from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.session import Session
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import Outcome, Task
+from mansard.bench.steady import Steady
 
 _LOW_TOGGLE_WARM_S = 0.06
-_ONE_CLOCK = 0.001
+_ONE_CLOCK = Steady(most_spread=0.001)
 
 
 def measure_compute(session: Session, task: Task) -> Outcome:
@@ -34,7 +35,7 @@ def measure_compute(session: Session, task: Task) -> Outcome:
             run.start,
             variant.work * blocks,
             warm_s=session.settings.warm_s if arm == "random" else _LOW_TOGGLE_WARM_S,
-            most_spread=_ONE_CLOCK,
+            until=_ONE_CLOCK,
             evidence={
                 **checked.evidence,
                 "geometry": f"{variant.blocks} x {variant.threads} threads per SM",

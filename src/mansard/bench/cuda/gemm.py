@@ -16,6 +16,7 @@ from mansard.bench import operands
 from mansard.bench.cuda.device import Memory, check
 from mansard.bench.cuda.session import Session
 from mansard.bench.messages import Outcome, Task
+from mansard.bench.steady import POWER_HELD
 from mansard.errors import DeviceError
 
 _WORKSPACE = 64 * 1024**2
@@ -319,6 +320,7 @@ def _best_size(session: Session, task: Task, n: int, rows: list[list[float | Non
             _repeated(product, index),
             flop,
             warm_s=session.settings.warm_s,
+            until=POWER_HELD,
             evidence={
                 "n": n,
                 "algorithm": f"{index + 1} of {len(speeds)}",

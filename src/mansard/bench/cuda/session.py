@@ -1,7 +1,6 @@
 """What the recipes of a measuring child share: the GPU, its sensors, and what was found before."""
 
 import dataclasses
-import math
 import statistics
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,7 +11,7 @@ from mansard.bench.cuda.device import Gpu, Memory
 from mansard.bench.cuda.sensors import Conditions, Sensors
 from mansard.bench.kernels import Variant
 from mansard.bench.messages import Outcome, Settings, Task
-from mansard.bench.steady import Run, Timing, calibrate, fastest, measure
+from mansard.bench.steady import Run, Steady, Timing, calibrate, fastest, measure
 
 _SEED = 20090525
 #: Length of a sample of a curve, and of a trial of a geometry.
@@ -89,7 +88,7 @@ class Session:
         *,
         warm_s: float,
         iterations: int = 0,
-        most_spread: float = math.inf,
+        until: Steady | None = None,
         evidence: dict[str, Any] | None = None,
     ) -> Outcome:
         """Measure the rate of something.
@@ -99,7 +98,7 @@ class Session:
             work: FLOP or bytes of one iteration of the whole launch.
             warm_s: least warm-up.
             iterations: of a launch; 0 finds how many make a sample.
-            most_spread: of the SMs' clocks, see ``steady.measure``.
+            until: when the warm-up is over.
             evidence: what else is known of the number.
         """
         return self.measured(
@@ -107,7 +106,7 @@ class Session:
             work,
             warm_s=warm_s,
             iterations=iterations,
-            most_spread=most_spread,
+            until=until,
             evidence=evidence,
         )
 
@@ -118,7 +117,7 @@ class Session:
         *,
         warm_s: float,
         iterations: int = 0,
-        most_spread: float = math.inf,
+        until: Steady | None = None,
         evidence: dict[str, Any] | None = None,
     ) -> Outcome:
         """As ``sample``, for something that already is a ``steady.Run``."""
@@ -127,7 +126,7 @@ class Session:
             self.settings,
             warm_s=warm_s,
             iterations=iterations,
-            most_spread=most_spread,
+            until=until,
         )
         total = work * found.iterations
         return Outcome(
