@@ -13,6 +13,7 @@ is a process of its own with a time limit; what is not reached is named. One sma
 import argparse
 import collections
 import contextlib
+import csv
 import itertools
 import json
 import os
@@ -414,7 +415,8 @@ def stage_filters(place):
 def stage_gate(place):
     """Launches chosen by their time, shown to ncu one by one; the same work as in full."""
     rounds = 5
-    found = {"flop": rounds * (ROUND_FLOP + ROUND_MOVES), "launches": rounds * ROUND_LAUNCHES}
+    # Of fp32 alone, so without the moves by half pairs.
+    found = {"flop": rounds * ROUND_FLOP, "launches": rounds * ROUND_LAUNCHES}
     for sample in (1, 3):
         chosen = options(
             selection={"sample": sample}, columns=("duration_s", "flop_vector_fp32", "bytes_dram")
@@ -511,21 +513,65 @@ def stage_known(place):
 
 
 def stage_graph(place):
+    """Replays of a graph of PyTorch as a whole; the report is kept."""
     from mansard.collect.ncu import Graphs
     from mansard.collect.ncu.options import Conditions
 
     program, folder = place.python("graph"), place.folder
     region = {"from_start": False}
     graph = Conditions(graphs=Graphs.GRAPH)
+    report = place.kept / "graph-whole.ncu-rep"
+    chosen = options(selection=region, conditions=graph, keep_report=report)
+    return {
+        "whole": collected(program, folder / "g2.parquet", chosen),
+        "rows": rows_of(folder / "g2.parquet"),
+        "csv": exported(report),
+    }
+
+
+def stage_nodes(place):
+    """The same replays kernel by kernel, in full and as a sample."""
+    program, folder = place.python("graph"), place.folder
+    region = {"from_start": False}
+    sampled = options(selection={**region, "sample": 1})
     return {
         "nodes": collected(program, folder / "g.parquet", options(selection=region)),
-        "nodes, sample 1": collected(
-            program, folder / "g1.parquet", options(selection={**region, "sample": 1})
-        ),
-        "whole": collected(
-            program, folder / "g2.parquet", options(selection=region, conditions=graph)
-        ),
+        "nodes, sample 1": collected(program, folder / "g1.parquet", sampled),
     }
+
+
+def exported(report):
+    """What ncu prints of a report, kept beside it: what each row is, its time and its clock."""
+    page = execute(["ncu", "--import", str(report), "--csv", "--page", "raw"])
+    report.with_suffix(".csv").write_bytes(page.stdout)
+    lines = list(csv.reader(page.stdout.decode(errors="replace").splitlines()))
+    wanted = ("Kernel Name", "gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second")
+    if len(lines) < 3 or not set(wanted) <= set(lines[0]):
+        return short(page.stdout, 300)
+    places = [lines[0].index(name) for name in wanted]
+    return [" ".join(f"{row[at]} {lines[1][at]}" for at in places) for row in lines[2:]]
+
+
+def rows_of(run):
+    """What rows of a run are, and a few of their values; None without a run."""
+    from mansard.engine import connect, parquet
+
+    if not run.exists():
+        return None
+    values = "kind, name, phase, duration_s, sm_clock_hz, flop_vector_fp32, bytes_l2, bytes_dram"
+    with connect() as connection:
+        return connection.execute(
+            f"SELECT {values} FROM {parquet([run])} ORDER BY launch"
+        ).fetchall()
+
+
+def stage_threads(place):
+    """Phases of a backward pass, which another thread launches, as the report alone tells them."""
+    report = place.kept / "threads.ncu-rep"
+    chosen = options(columns=("duration_s", "bytes_dram"), keep_report=report)
+    found = collected(place.python("ranges"), place.folder / "t.parquet", chosen)
+    rows = rows_of(place.folder / "t.parquet") or []
+    return found | {"phases": collections.Counter(str(row[2]) for row in rows)}
 
 
 def stage_ranges(place):
@@ -545,56 +591,71 @@ def stage_ranges(place):
     return found
 
 
-#: Additions of kinds.cu: the range, and each of the two replays of the graph.
+#: Of kinds.cu: additions of the range and of each replay of the graph, and bytes that they write.
 RANGE_ADDS, GRAPH_ADDS = 128 * 128 * (10 + 20), 3 * 64 * 128 * 100
+RANGE_BYTES, GRAPH_BYTES = 2 * 4 * 128 * 128, 3 * 4 * 64 * 128
+#: Makes the kernels of kinds.cu milliseconds long.
+LONG = 50_000
 
 
 def stage_kinds(place):
-    """How a report says that a result is a range or a whole graph; the reports are kept."""
+    """Ranges and whole graphs: what a report says of them, and what their times are worth."""
+    from mansard.collect.ncu import Times
     from mansard.collect.ncu.metrics import table_of
     from mansard.collect.ncu.options import Conditions, Graphs, NcuOptions, Replay
 
     binary = place.folder / "kinds"
     built = execute(["nvcc", "-O2", "-arch=native", "-o", str(binary), str(PROGRAMS / "kinds.cu")])
-    sets = counter_subsets(table_of(NcuOptions()))
-    ways = {
-        "graph": (sets["plain, no imma"], ("--graph-profiling", "graph")),
-        "range": (sets["plain, no imma"], ("--replay-mode", "range")),
-        "app-range": (sets["plain, no imma"], ("--replay-mode", "app-range")),
-        "app-range, every": (sets["every"], ("--replay-mode", "app-range")),
-        "graph, every": (sets["every"], ("--graph-profiling", "graph")),
-        "kernels": (sets["plain, no imma"], ()),
+    counters = counter_subsets(table_of(NcuOptions()))["plain, no imma"]
+    timed = ("gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second")
+    whole = {
+        "graph": ("--graph-profiling", "graph"),
+        "range": ("--replay-mode", "range"),
+        "app-range": ("--replay-mode", "app-range"),
+        "kernels": (),
     }
-    found = {"nvcc": (built.returncode, short(built.stderr, 400))}
+    ways = {name: (counters, extra, ()) for name, extra in whole.items()}
+    ways |= {f"long {name}": (timed, extra, (str(LONG),)) for name, extra in whole.items() if extra}
+    found = {
+        "nvcc": (built.returncode, short(built.stderr, 400)),
+        "adds": {"range": RANGE_ADDS, "graph": GRAPH_ADDS},
+        "bytes": {"range": RANGE_BYTES, "graph": GRAPH_BYTES},
+    }
     common = ("ncu", "--clock-control", "none", "--cache-control", "none", "--force-overwrite")
-    for name, (counters, extra) in ways.items():
-        report = place.kept / f"kind-{name}"
-        line = [*common, "--metrics", ",".join(counters), *extra, "--export", str(report)]
+    for name, (chosen, extra, arguments) in ways.items():
+        report = place.kept / f"kind-{name.replace(' ', '-')}.ncu-rep"
+        line = [*common, "--metrics", ",".join(chosen), *extra, "--export", str(report)]
         try:
-            ended = execute([*line, str(binary)], timeout=30)
+            ended = execute([*line, str(binary), *arguments], timeout=30)
         except subprocess.TimeoutExpired as error:
             found[name] = {"error": "stopped after 30 s", "out": short(error.stdout or "", 400)}
             continue
-        page = execute(["ncu", "--import", f"{report}.ncu-rep", "--csv", "--page", "raw"])
-        (place.kept / f"kind-{name}.csv").write_bytes(page.stdout)
-        found[name] = {
-            "code": ended.returncode,
-            "out": short(ended.stdout, 400),
-            "csv": short(page.stdout, 600),
-        }
+        found[name] = {"code": ended.returncode, "out": short(ended.stdout, 700)}
+        found[name]["csv"] = exported(report)
         # What was reached is kept when the time of the stage is up.
         (place.folder / "kinds.json").write_text(json.dumps(found))
-    found["work"] = {"range": RANGE_ADDS, "graph": GRAPH_ADDS}
-    for name, conditions in (
-        ("graph", Conditions(graphs=Graphs.GRAPH)),
-        ("range", Conditions(replay=Replay.RANGE)),
-        ("app-range", Conditions(replay=Replay.APP_RANGE)),
+    for name, changes in (
+        ("graph", {"conditions": Conditions(graphs=Graphs.GRAPH)}),
+        ("range", {"conditions": Conditions(replay=Replay.RANGE)}),
+        ("app-range", {"conditions": Conditions(replay=Replay.APP_RANGE)}),
+        (
+            "named range",
+            {
+                "conditions": Conditions(replay=Replay.RANGE),
+                "selection": {"nvtx_include": ("pair/",)},
+                "keep_report": place.kept / "kind-named-range.ncu-rep",
+            },
+        ),
+        ("kernels", {"times": Times.TRACE}),
     ):
         output = place.folder / f"kind {name}.parquet"
-        found[f"product, {name}"] = collected(
-            (str(binary),), output, options(conditions=conditions)
-        )
+        found[f"product, {name}"] = collected((str(binary),), output, options(**changes))
+        found[f"product, {name}"]["rows"] = rows_of(output)
         (place.folder / "kinds.json").write_text(json.dumps(found, default=str))
+    output = place.folder / "kind long.parquet"
+    long = options(times=Times.TRACE, columns=("duration_s", "sm_clock_hz"))
+    found["product, long kernels"] = collected((str(binary), str(LONG)), output, long)
+    found["product, long kernels"]["rows"] = rows_of(output)
     return found
 
 
@@ -749,12 +810,14 @@ STAGES = (
     ("sample_1", 150),
     ("sample_one", 60),
     ("inside", 90),
-    ("kinds", 60),
+    ("kinds", 100),
     ("errors", 60),
     ("known", 90),
     ("full", 330),
     ("plain", 60),
-    ("graph", 90),
+    ("graph", 60),
+    ("nodes", 60),
+    ("threads", 40),
     ("ranges", 90),
     ("interrupt", 60),
     ("sample_2", 150),
@@ -804,6 +867,9 @@ def in_child(name, folder, limit_s):
     return {"error": f"ended with code {child.returncode}", "stderr": short(err, 1000)}
 
 
+TOTALS = ("kernels", "time_s", "flop", "tensor", "shared", "l1", "l2", "dram")
+
+
 def compared(found, to="full"):
     """Totals of the sampled and the inner run over those of the full one, or of another."""
     full = found.get(to, {}).get("totals") or {}
@@ -812,10 +878,20 @@ def compared(found, to="full"):
         other = found.get(name, {}).get("totals") or {}
         ratios[name] = {
             key: round(other[key] / full[key], 5)
-            for key in ("kernels", "time_s", "flop", "tensor", "shared", "l1", "l2", "dram")
+            for key in TOTALS
             if full.get(key) and other.get(key)
         }
     return ratios
+
+
+def repeats(parts, name):
+    """Wall time and totals of a stage, each time that it ran."""
+    return [
+        {"wall_s": part[name]["wall_s"]}
+        | {key: part[name]["totals"].get(key) for key in (*TOTALS, "measured")}
+        for part in parts
+        if (part.get(name) or {}).get("totals")
+    ]
 
 
 #: What is kept of a collection of the training step.
@@ -843,6 +919,12 @@ def summary(found):
             name: {key: way.get(key) for key in ("passes", "median_ms", "copy_ms", "wall_s")}
             for name, way in [*found.get("passes", {}).items(), *found.get("groups", {}).items()]
             if isinstance(way, dict)
+        },
+        "repeats": found.get("repeats"),
+        "ranges_and_graphs": {
+            name: {key: way[key] for key in ("csv", "rows") if isinstance(way.get(key), list)}
+            for name, way in found.get("kinds", {}).items()
+            if isinstance(way, dict) and isinstance(way.get("rows", way.get("csv")), list)
         },
         "filters": {
             name: way.get("by_configuration") or way.get("results")
@@ -878,6 +960,7 @@ def main():
             if "groups" not in part.get("sample_1", {}).get("extra", {"groups": ""}):
                 part["sample_first"] = part.pop("sample_1")
         merged = {name: stage for part in parts for name, stage in part.items()}
+        merged["repeats"] = {name: repeats(parts, name) for name in ("sample_1", "inside")}
         arguments.summary.write_text(json.dumps(summary(merged), indent=1) + "\n")
         return
     begin = time.perf_counter()

@@ -1,6 +1,7 @@
 """Everything that only a GPU can show, in one go: ``python scripts/gpu_check.py -o FOLDER``.
 
     python scripts/gpu_check.py -o FOLDER [--budget 560] [--only validate tests ...]
+    python scripts/gpu_check.py --list
 
 Each stage is a process of its own with a time limit, so that one that hangs or crashes leaves the
 others alone; what is not reached is named. FOLDER gets the results and logs, ``summary.json`` says
@@ -152,14 +153,16 @@ def gpu_count() -> int:
 def main() -> None:
     """Run the stages that fit into the budget."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("-o", "--output", type=Path, required=True, help="folder of the results")
+    parser.add_argument("-o", "--output", type=Path, help="folder of the results")
     parser.add_argument("--budget", type=float, default=1700, help="seconds for everything")
     parser.add_argument("--only", nargs="*", help="names of stages")
     parser.add_argument("--skip", nargs="*", default=(), help="names of stages")
     parser.add_argument("--list", action="store_true", help="name the stages and end")
     parser.add_argument("--archive", action="store_true", help="also FOLDER.tar.xz")
     options = parser.parse_args()
-    folder = options.output.absolute()
+    if options.output is None and not options.list:
+        parser.error("give -o FOLDER, where the results go, or --list")
+    folder = (options.output or Path()).absolute()
     chosen = [
         stage
         for stage in stages(folder)

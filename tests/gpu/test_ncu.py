@@ -91,27 +91,61 @@ def test_the_chosen_launches_are_shown_to_ncu(known, tmp_path):
     assert 0 < measured < launches
 
 
+#: Bytes that kinds.cu writes, each once: kernels of 64 and of 128 blocks of 128 threads.
+GRAPH_BYTES, KERNEL_BYTES = 3 * 4 * 64 * 128, 4 * 128 * 128
+
+
 @pytest.mark.parametrize(
-    "conditions",
+    ("conditions", "expected"),
     [
-        Conditions(replay=Replay.RANGE),
-        Conditions(replay=Replay.APP_RANGE),
-        Conditions(graphs=Graphs.GRAPH),
+        (Conditions(replay=Replay.RANGE), [("range", 2 * KERNEL_BYTES)]),
+        (Conditions(replay=Replay.APP_RANGE), [("range", 2 * KERNEL_BYTES)]),
+        (
+            Conditions(graphs=Graphs.GRAPH),
+            [("graph", GRAPH_BYTES)] * 2 + [("kernel", KERNEL_BYTES)] * 2,
+        ),
     ],
     ids=["range", "app-range", "graph"],
 )
-def test_ranges_and_graphs_are_rows_with_what_ncu_counts_of_them(kinds, tmp_path, conditions):
-    options = NcuOptions(conditions=conditions)
+def test_ranges_and_graphs_are_rows_with_what_ncu_counts_of_them(
+    kinds, tmp_path, conditions, expected
+):
+    options = NcuOptions(conditions=conditions, keep_report=tmp_path / "whole.ncu-rep")
     collected = collect_with_ncu((kinds,), tmp_path / "whole.parquet", options)
     assert collected.failure is None
-    assert "counters-refused" in {notice.code for notice in collected.run.all_notices}
+    said = {notice.code for notice in collected.run.all_notices}
+    assert "counters-refused" in said
+    assert not {"runs-differ", "no-trace", "range-time-unknown"} & said
     with connect() as connection:
         rows = connection.execute(
-            "SELECT kind, bytes_l2 > 0, flop_vector_fp32 "
-            f"FROM {parquet(collected.run.files)} WHERE kind IN ('range', 'graph')"
+            "SELECT kind, bytes_l2, flop_vector_fp32, duration_s "
+            f"FROM {parquet(collected.run.files)} ORDER BY launch"
         ).fetchall()
-    assert rows
-    assert all(counted and flop is None for _, counted, flop in rows)
+    assert [row[:2] for row in rows] == expected
+    # Of a trace: kernels of a few microseconds, without what ncu adds.
+    assert all(flop is None and 0 < time_s < 1e-4 for _, _, flop, time_s in rows)
+
+
+def test_a_range_may_be_named(kinds, tmp_path):
+    if not (Path(shutil.which("nvcc")).resolve().parents[1] / "include" / "nvtx3").exists():
+        pytest.skip("needs the headers of NVTX")
+    options = NcuOptions(
+        conditions=Conditions(replay=Replay.RANGE), selection=Selection(nvtx_include=("pair/",))
+    )
+    collected = collect_with_ncu((kinds,), tmp_path / "named.parquet", options)
+    assert collected.failure is None
+    with connect() as connection:
+        rows = connection.execute(
+            "SELECT kind, phase, bytes_l2, 0 < duration_s AND duration_s < 1e-4 "
+            f"FROM {parquet(collected.run.files)}"
+        ).fetchall()
+    assert rows == [("range", "pair", 2 * KERNEL_BYTES, True)]
+
+
+def test_kernels_of_graphs_and_ranges_are_counted_one_by_one_by_default(kinds, tmp_path):
+    collected = collect_with_ncu((kinds,), tmp_path / "kernels.parquet")
+    launches, flop, *_ = sums(collected.run)
+    assert (launches, flop) == (2 * 3 + 2, 2 * 3 * 64 * 128 * 100 + 128 * 128 * (10 + 20))
 
 
 def test_times_of_a_trace_belong_to_the_counted_launches(known, tmp_path):

@@ -1,6 +1,7 @@
 """The analysis: a run under the roofs of a machine."""
 
 import dataclasses
+import statistics
 from collections.abc import Mapping, Sequence
 
 from mansard import engine
@@ -17,7 +18,7 @@ from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.parts import Part
 from mansard.analysis.ranks import fleet
 from mansard.analysis.sql_engine import Scan, embedded
-from mansard.analysis.timeline import host_step_s, timeline
+from mansard.analysis.timeline import host_steps_s, timeline
 from mansard.analysis.whole_files import on_whole_files
 from mansard.errors import FormatError
 from mansard.model.analysis import Analysis, Group, Kernel
@@ -97,9 +98,9 @@ def _analyze(
         kinds = cube.kinds(connection)
         idle = idle_sms(connection, found, sm_count(run.provenance, machine))
         passed = timeline(connection, found, plan.scan)
-        step_s = host_step_s(run.provenance)
-        if passed is not None and step_s is not None:
-            passed = dataclasses.replace(passed, host_s=step_s * passed.steps)
+        steps_s = host_steps_s(part)
+        if passed is not None and steps_s:
+            passed = dataclasses.replace(passed, host_s=statistics.fmean(steps_s) * passed.steps)
         beside = fleet(connection, plan, traced=passed is not None)
         totals_row = next(row for row in rows if row.of == "totals")
         _check_limits(totals_row, found)

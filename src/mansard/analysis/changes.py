@@ -39,11 +39,12 @@ _VALUES: dict[str, Callable[[Group], float | None]] = {
     "short_launches": lambda group: group.short_launches,
 }
 
-#: Time from the first start to the last end of a step; of the totals alone.
-STEP_TIME = "step_time"
+#: What a step takes when nothing records it, and from the first start to the last end of one that
+#: was traced, which holds what the trace adds; of the totals alone.
+UNTRACED, TRACED = "step_time_untraced", "step_time"
 
 #: Every quantity that is compared.
-METRICS = (STEP_TIME, *_VALUES)
+METRICS = (UNTRACED, TRACED, *_VALUES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,10 +54,13 @@ class Side:
     Attributes:
         analysis: its sums.
         repeats: how they spread.
+        host_steps_s: what a step takes when nothing records it, by file; empty where a file does
+            not say.
     """
 
     analysis: Analysis
     repeats: Repeats
+    host_steps_s: tuple[float, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def differences(
         a: the baseline.
         b: what is compared with it.
         matches: what stands in one row.
-        by: rows: kernel, family or phase.
+        by: what the rows are.
         least: relative change of a time that is never called one (clocks differ as much).
     """
     rows_a = _rows(matches, a.analysis, by, lambda match: match.a)
@@ -125,7 +129,11 @@ def differences(
         for row, match in enumerate(matches)
     ]
     everything = changes(TOTALS, [a.analysis.totals], [b.analysis.totals])
-    everything = {STEP_TIME: _step_time(a.repeats, b.repeats, least), **everything}
+    steps = {
+        UNTRACED: _step_time(UNTRACED, a.host_steps_s, b.host_steps_s, least=least),
+        TRACED: _step_time(TRACED, a.repeats.step_time_s, b.repeats.step_time_s, least=least),
+    }
+    everything = steps | everything
     return Difference(key=None, changes=everything), found
 
 
@@ -135,7 +143,7 @@ def _rows(
     by: str,
     groups: Callable[[Match], tuple[Group, ...]],
 ) -> dict[str | None, int]:
-    """By kernel or phase, the row that it belongs to."""
+    """By key (of a kernel, phase, ...), the row that it belongs to."""
     rows = {group.key: row for row, match in enumerate(matches) for group in groups(match)}
     if by != "family":
         return rows
@@ -182,15 +190,18 @@ def _verdict(change: Change, least: float) -> Verdict:
     return "changed" if abs(relative) > max(change.noise, least) else "within noise"
 
 
-def _step_time(a: Repeats, b: Repeats, least: float) -> Change:
-    times_a, times_b = a.step_time_s, b.step_time_s
+def _step_time(
+    metric: str, times_a: Sequence[float], times_b: Sequence[float], *, least: float
+) -> Change:
     if not times_a or not times_b:
-        return Change(metric=STEP_TIME, a=None, b=None)
+        return Change(metric=metric, a=None, b=None)
     noise = _Noise()
     if min(len(times_a), len(times_b)) >= LEAST_REPEATS:
         half = half_interval([_spread(times_a), _spread(times_b)])
-        noise = _Noise(half, "steps and ranks", len(times_a), len(times_b))
-    return _change(STEP_TIME, _average(times_a), _average(times_b), noise, least=least)
+        # A file states one time without a trace, and holds each step of the trace.
+        of: RepeatsOf = "files" if metric == UNTRACED else "steps and ranks"
+        noise = _Noise(half, of, len(times_a), len(times_b))
+    return _change(metric, _average(times_a), _average(times_b), noise, least=least)
 
 
 def _average(values: Sequence[float]) -> float:

@@ -5,18 +5,22 @@ runs have at least three repeats of it and their spread does not explain it; cou
 launches) are exact and need none.
 """
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
+from statistics import fmean
 
 from mansard import engine
 from mansard.analysis.analyze import analyze
 from mansard.analysis.changes import LEAST_CHANGE, Side, differences
 from mansard.analysis.conditions import unlike, unlike_definitions
 from mansard.analysis.launches import launches
+from mansard.analysis.layers import KEYS, layers_of, names
 from mansard.analysis.matching import Match, match_groups, match_kernels
 from mansard.analysis.noise import LEAST_REPEATS
 from mansard.analysis.options import AnalysisOptions
 from mansard.analysis.parts import Part
 from mansard.analysis.repeats import observe
+from mansard.analysis.timeline import host_steps_s
 from mansard.errors import FormatError, UsageError
 from mansard.model.analysis import Analysis
 from mansard.model.comparison import Comparison, Difference
@@ -25,7 +29,7 @@ from mansard.model.run import Run
 from mansard.units import format_share, format_si
 
 #: What the rows can be.
-ROWS = ("kernel", "family", "phase")
+ROWS = ("kernel", "family", "phase", *KEYS)
 
 #: Clocks that differ by more are told.
 _CLOCKS_DIFFER = 0.02
@@ -44,20 +48,53 @@ def compare(
     Args:
         a: the baseline: a run, or a phase or rank of one (``Part``).
         b: what is compared with it.
-        by: rows: ``kernel`` (matched by name, then short name, then family and shape), ``family``
-            or ``phase``; the last two also compare different programs.
+        by: rows: ``kernel`` (matched by name, then short name, then family and shape), ``family``,
+            ``phase``, ``module``, ``layer`` (modules that are built alike taken together) or
+            ``operator``; all but the first also compare different programs.
         allow_unlike: compare runs of different GPUs, clock or cache control or counter tables
             all the same, and say so in the result.
         options: how launches are counted and timed.
 
     Raises:
-        UsageError: ``by`` is none of these, a part holds no launches, or the runs are unlike.
+        UsageError: ``by`` is none of these, or a run does not name them; a part holds no
+            launches; or the runs are unlike.
         FormatError: a file of a run is damaged.
     """
-    if by not in ROWS:
-        raise UsageError(f"no rows by '{by}': choose one of {', '.join(ROWS)}")
     if options is not None and options.names != "full":
         raise UsageError("compare matches short names by itself: leave names at 'full'")
+    return _compared(a, b, (by,), allow_unlike=allow_unlike, options=options)[0]
+
+
+def comparisons(
+    a: Run | Part, b: Run | Part, *, by: str = "kernel", allow_unlike: bool = False
+) -> tuple[Comparison, ...]:
+    """Compare two runs by everything that both of them name, from one look at each.
+
+    Args:
+        a: the baseline.
+        b: what is compared with it.
+        by: what comes first, and must be named.
+        allow_unlike: as in ``compare``.
+
+    Raises:
+        UsageError: as in ``compare``.
+        FormatError: a file of a run is damaged.
+    """
+    rows = (by, *(other for other in ROWS if other != by))
+    return _compared(a, b, rows, allow_unlike=allow_unlike, options=None)
+
+
+def _compared(
+    a: Run | Part,
+    b: Run | Part,
+    rows: Sequence[str],
+    *,
+    allow_unlike: bool,
+    options: AnalysisOptions | None,
+) -> tuple[Comparison, ...]:
+    """By the first kind of rows, which must be known, and by the others that both runs name."""
+    if rows[0] not in ROWS:
+        raise UsageError(f"no rows by '{rows[0]}': choose one of {', '.join(ROWS)}")
     part_a, part_b = (side if isinstance(side, Part) else Part(side) for side in (a, b))
     apart = unlike(part_a.run.provenance, part_b.run.provenance)
     if apart and not allow_unlike:
@@ -70,46 +107,53 @@ def compare(
         engine.connect() as connection,
         engine.translated(FormatError, "the launches of a run are damaged"),
     ):
-        one, two = (
-            Side(
-                _analyzed(part, options),
-                observe(
-                    connection,
-                    part.of(launches(connection, part.run)),
-                    name,
-                    by="phase" if by == "phase" else "key",
-                ),
+        analyzed = [_analyzed(part, options) for part in (part_a, part_b)]
+        found = []
+        for by in rows:
+            if by != rows[0] and not all(names(analysis, by) for _, analysis in analyzed):
+                continue
+            one, two = (
+                Side(
+                    analysis,
+                    observe(connection, part.of(launches(connection, part.run)), name, by=by),
+                    host_steps_s(part),
+                )
+                for (part, analysis), name in zip(analyzed, "ab", strict=True)
             )
-            for part, name in ((part_a, "a"), (part_b, "b"))
-        )
-        clocks = _clock_change(one.analysis, two.analysis)
-        totals, rows = differences(
-            one,
-            two,
-            _matches(one, two, by),
-            by=by,
-            # What the clock alone explains is no change of the program.
-            least=max(LEAST_CHANGE, abs(clocks or 0.0)),
-        )
+            found.append(_comparison(one, two, by, apart))
+    return tuple(found)
+
+
+def _comparison(a: Side, b: Side, by: str, apart: tuple[str, ...]) -> Comparison:
+    clocks = _clock_change(a.analysis, b.analysis)
+    totals, rows = differences(
+        a,
+        b,
+        _matches(a, b, by),
+        by=by,
+        # What the clock alone explains is no change of the program.
+        least=max(LEAST_CHANGE, abs(clocks or 0.0)),
+    )
     return Comparison(
-        label_a=part_a.label,
-        label_b=part_b.label,
+        label_a=a.analysis.label,
+        label_b=b.analysis.label,
         by=by,
         totals=totals,
         rows=tuple(sorted(rows, key=_largest_move)),
-        repeats_a=one.repeats.number,
-        repeats_b=two.repeats.number,
-        provenance_a=part_a.run.provenance,
-        provenance_b=part_b.run.provenance,
+        repeats_a=a.repeats.number,
+        repeats_b=b.repeats.number,
+        provenance_a=a.analysis.provenance,
+        provenance_b=b.analysis.provenance,
         unlike=apart,
-        notices=tuple(_notices(one, two, apart)),
+        notices=tuple(_notices(a, b, apart)),
     )
 
 
-def _analyzed(part: Part, options: AnalysisOptions | None) -> Analysis:
+def _analyzed(part: Part, options: AnalysisOptions | None) -> tuple[Part, Analysis]:
+    """The part, without files that turned out to be damaged, and its sums."""
     analysis = analyze(part, options=options)
     if analysis.totals.launches:
-        return analysis
+        return dataclasses.replace(part, run=analysis.run or part.run), analysis
     phases = [phase.key for phase in analyze(part.run).phases if phase.key is not None]
     there = f"; its phases are {', '.join(phases[:20])}" if part.phase and phases else ""
     raise UsageError(f"{part.label} holds no launches to compare{there}")
@@ -122,7 +166,9 @@ def _matches(a: Side, b: Side, by: str) -> list[Match]:
         )
     if by == "family":
         return match_groups(a.analysis.families, b.analysis.families)
-    return match_groups(a.analysis.phases, b.analysis.phases)
+    if by == "phase":
+        return match_groups(a.analysis.phases, b.analysis.phases)
+    return match_groups(layers_of(a.analysis, by), layers_of(b.analysis, by))
 
 
 def _largest_move(row: Difference) -> tuple[bool, float, str]:
@@ -136,18 +182,18 @@ def _clock_change(a: Analysis, b: Analysis) -> float | None:
     return None if not before or not after else after / before - 1
 
 
-def _untraced(a: Analysis, b: Analysis) -> Iterator[Notice]:
-    """What a step takes when nothing records it: that of a trace holds what the trace adds."""
-    one, two = (
-        passed.host_s / passed.steps if passed and passed.host_s and passed.steps else None
-        for passed in (a.timeline, b.timeline)
-    )
-    if one is None or two is None:
+def _traced(a: Side, b: Side) -> Iterator[Notice]:
+    """What of the step times is the trace's, where only one run tells."""
+    if not (a.repeats.step_time_s and b.repeats.step_time_s):
         return
+    if bool(a.host_steps_s) == bool(b.host_steps_s):
+        return
+    knows, other = (a, b) if a.host_steps_s else (b, a)
     yield Notice(
         "step-traced",
-        "the step time is that of the traced step; left alone, a step takes "
-        f"{format_si(one, 's')}, then {format_si(two, 's')} ({format_share(two / one - 1)})",
+        "the step times are those of traced steps, which hold what the trace adds; left alone, a "
+        f"step of {knows.analysis.label} takes {format_si(fmean(knows.host_steps_s), 's')}, and "
+        f"{other.analysis.label} does not say: record it again with 'mansard profile'",
     )
 
 
@@ -177,7 +223,7 @@ def _notices(a: Side, b: Side, apart: tuple[str, ...]) -> Iterator[Notice]:
             f"tell a change from noise, and one has {least}: record more steps (mansard profile "
             "--steps 5), or give a folder of several runs",
         )
-    yield from _untraced(a.analysis, b.analysis)
+    yield from _traced(a, b)
     clocks = _clock_change(a.analysis, b.analysis)
     if clocks is not None and abs(clocks) > _CLOCKS_DIFFER:
         yield Notice(

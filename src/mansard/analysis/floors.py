@@ -117,7 +117,8 @@ def _level(machine: Machine, level: str, launches: Launches) -> Resource | None:
         return None  # no resource of this machine; where it was counted a notice says so
     if column not in launches.live:
         return None if level == _LINK else Resource(level, "NULL::DOUBLE", "true", counted=False)
-    unknown = f"{any_of([column], launches.alike)} IS NULL"
+    # What copies to the host moved is known; a link that no kernel was counted on is unused by it.
+    unknown = "false" if level == _LINK else f"{any_of([column], launches.alike)} IS NULL"
     roof = _number(bandwidth)
     host = machine.host_link() if level == _LINK else None
     if host is not None and host.value is not None:

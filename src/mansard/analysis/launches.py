@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mansard import engine
 from mansard.analysis.file_statistics import statistics
 from mansard.errors import FormatError
+from mansard.location import File
 from mansard.model.columns import RUN_COLUMNS
 from mansard.model.paths import LEVELS, PATHS
 from mansard.model.run import Run
@@ -104,6 +105,12 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         raise FormatError(
             f"the columns of {run.label or 'the run'} are not those of a run: {wrong}"
         )
+    # Among texts, the numbers of one file are made texts.
+    if any(_TYPES.get(name) == "VARCHAR" and len(kinds) > 1 for name, kinds in told.stored.items()):
+        for file in run.files:
+            wrong = misplaced_columns(connection, file)
+            if wrong:
+                raise FormatError(f"{file} is no run: {wrong}")
     filled = told.filled & types.keys()
     # A cast could make nulls or round.
     right = frozenset(name for name in filled if types[name] == _TYPES.get(name))
@@ -170,6 +177,12 @@ def launches(connection: "DuckDBPyConnection", run: Run) -> Launches:
         alike_nulls={first: told.nulls[first] for first in alike.values()},
         limits={name: told.limits[name] for name in sound if name in told.limits},
     )
+
+
+def misplaced_columns(connection: "DuckDBPyConnection", file: File) -> str:
+    """Columns of a file that hold what those of a run cannot; an empty text where none does."""
+    described = connection.execute(f"DESCRIBE SELECT * FROM {engine.parquet([file])}").fetchall()
+    return misplaced_types({name: sql_type for name, sql_type, *_ in described})
 
 
 def misplaced_types(types: Mapping[str, str]) -> str:

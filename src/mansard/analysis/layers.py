@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from mansard.analysis import cube
 from mansard.analysis.cube import Plan, Row
 from mansard.analysis.groups import group
-from mansard.model.analysis import Group
+from mansard.errors import UsageError
+from mansard.model.analysis import Analysis, Group
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,7 +24,7 @@ _DOTTED = _NUMBERS.format(_NUMBERS.format("'.' || module || '.'"))
 #: A module without the numbers in its path: layers that are built alike.
 _ALIKE = f"substr({_DOTTED}, 2, length({_DOTTED}) - 2)"
 #: How each list of groups is made: its column, and the key in SQL.
-_KEYS = {"module": ("module", "module"), "layer": ("module", _ALIKE), "operator": ("op", "op")}
+KEYS = {"module": ("module", "module"), "layer": ("module", _ALIKE), "operator": ("op", "op")}
 
 
 def layers(connection: "DuckDBPyConnection", plan: Plan) -> dict[str, tuple[Group, ...]]:
@@ -38,14 +39,44 @@ def layers(connection: "DuckDBPyConnection", plan: Plan) -> dict[str, tuple[Grou
     """
     count = connection.execute("SELECT sum(launches) FROM cube").fetchall()[0][0]
     if not count or count > MOST_LAUNCHES:
-        return dict.fromkeys(_KEYS, ())
+        return dict.fromkeys(KEYS, ())
     for column in plan.launches.named:
         cube.scan_by(connection, plan, column)
     return {
         by: _longest_first(cube.sums_by(connection, plan, column, key), plan)
         if column in plan.launches.named
         else ()
-        for by, (column, key) in _KEYS.items()
+        for by, (column, key) in KEYS.items()
+    }
+
+
+def names(analysis: Analysis, by: str) -> bool:
+    """Whether a run has such groups; of what is none of ``KEYS`` it always has."""
+    return by not in KEYS or bool(_groups(analysis)[by])
+
+
+def layers_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
+    """The groups of an analysis by one of ``KEYS``.
+
+    Raises:
+        UsageError: the run does not name them, or too many.
+    """
+    groups = _groups(analysis)[by]
+    if not groups:
+        raise UsageError(
+            f"{analysis.label or 'the run'} names no {by}s: 'mansard profile' of a PyTorch "
+            f"program does, without torch.compile; or it names more than {MOST_GROUPS:,}, or has "
+            f"more than {MOST_LAUNCHES:,} launches, which is not summed: of a job, give the file "
+            "of one rank"
+        )
+    return groups
+
+
+def _groups(analysis: Analysis) -> dict[str, tuple[Group, ...]]:
+    return {
+        "module": analysis.modules,
+        "layer": analysis.layers,
+        "operator": analysis.operators,
     }
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import operator
 import re
 
-from mansard.analysis.changes import METRICS
+from mansard.analysis.changes import METRICS, TRACED, UNTRACED
 from mansard.errors import UsageError
 from mansard.model.comparison import Change, Comparison
 from mansard.units import format_share
@@ -75,7 +75,9 @@ def parse_limit(text: str) -> Limit:
 
 
 def _remedy(metric: str) -> str:
-    if metric == "step_time":
+    if metric == UNTRACED:
+        return " (a profile of Mansard with a trace has it; a phase has none)"
+    if metric == TRACED:
         return " (it takes start times, which a profile of Mansard has); gpu_time needs none"
     return ""
 

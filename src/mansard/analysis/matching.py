@@ -33,7 +33,7 @@ class Match:
 
 
 def match_groups(a: Iterable[Group], b: Iterable[Group]) -> list[Match]:
-    """Match families or phases by name, then by name without regard to case."""
+    """Match families, phases, modules, ... by name, then by name without regard to case."""
     return _match(
         a,
         b,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mansard.analysis.cube import UNNAMED
 from mansard.analysis.launches import BYTES, COPY_KINDS, Launches
+from mansard.analysis.layers import KEYS
 from mansard.analysis.noise import LEAST_REPEATS, Part
 from mansard.engine import literal
 from mansard.model.paths import FLOP_PATHS
@@ -21,6 +22,14 @@ _KEY = (
     f"|| CASE WHEN name = '' THEN {literal(UNNAMED)} ELSE name END END"
 )
 
+#: By what the rows are: the columns of a launch that decide to which it belongs, and its key.
+_SOURCES = {
+    "kernel": ("name, kind", _KEY),
+    "family": ("name, kind", _KEY),
+    "phase": ("phase", "phase"),
+    **KEYS,
+}
+
 #: Row of everything.
 TOTALS = -1
 
@@ -33,7 +42,6 @@ class Repeats:
         connection: where they are.
         launches: the query.
         name: suffix of the tables' names.
-        by: ``key`` or ``phase``: what the sums are kept apart by.
         number: of (rank, step).
         metrics: columns that there are.
         step_time_s: from the first start to the last end, for each (rank, step); empty where
@@ -43,7 +51,6 @@ class Repeats:
     connection: "DuckDBPyConnection"
     launches: Launches
     name: str
-    by: str
     number: int
     metrics: tuple[str, ...]
     step_time_s: tuple[float, ...]
@@ -52,7 +59,7 @@ class Repeats:
         """Variance of the mean over (rank, step), by row and metric; nothing below 3 of them.
 
         Args:
-            rows: by kernel key or phase, the row that it belongs to.
+            rows: by key (of the kernel, phase, ...), the row that it belongs to.
         """
         if self.number < LEAST_REPEATS:
             return {}
@@ -126,13 +133,14 @@ class Repeats:
 
 
 def observe(connection: "DuckDBPyConnection", launches: Launches, name: str, *, by: str) -> Repeats:
-    """Sum the launches of a run by kernel or phase, rank and step.
+    """Sum the launches of a run by kernel (or phase, module, ...), rank and step.
 
     Args:
         connection: where the tables are made.
         launches: the query.
         name: suffix for the tables' names.
-        by: ``key`` (of the kernel) or ``phase``.
+        by: what the rows will be: ``kernel``, ``family``, ``phase``, ``module``, ...; families
+            are made of kernels.
     """
     live = launches.live
     flop = " + ".join(f"coalesce({path.column}, 0)" for path in FLOP_PATHS if path.column in live)
@@ -143,7 +151,7 @@ def observe(connection: "DuckDBPyConnection", launches: Launches, name: str, *, 
     }
     listed = ", ".join(f"{sql} AS {metric}" for metric, sql in sums.items())
     # Names are long: what follows works with numbers for them.
-    which, key = ("phase", "phase") if by == "phase" else ("name, kind", _KEY)
+    which, key = _SOURCES[by]
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE named_{name} AS SELECT row_number() OVER ()::INTEGER AS id, "
         f"{key} AS key, * FROM (SELECT DISTINCT {which} FROM ({launches.sql}))"
@@ -162,7 +170,6 @@ def observe(connection: "DuckDBPyConnection", launches: Launches, name: str, *, 
         connection=connection,
         launches=launches,
         name=name,
-        by=by,
         number=number,
         metrics=tuple(sums),
         step_time_s=_step_times(connection, launches),

@@ -5,14 +5,12 @@ streams), so busy time is that of their union.
 """
 
 import math
-import statistics
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mansard.analysis.launches import Launches
+from mansard.analysis.parts import Part
 from mansard.analysis.sql_engine import Scan, embedded
 from mansard.model.analysis import Timeline
-from mansard.model.provenance import Provenance
 from mansard.units import PREFIXES
 
 if TYPE_CHECKING:
@@ -79,11 +77,19 @@ def timeline(
     )
 
 
-def host_step_s(provenance: Sequence[Provenance]) -> float | None:
-    """How long a step takes when nothing is recorded: the mean over files; None unless all say."""
-    stated = [_seconds(origin.extra.get("step_host_s", "")) for origin in provenance]
-    known = [value for value in stated if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(stated) else None
+def host_steps_s(part: Part) -> tuple[float, ...]:
+    """How long a step takes when nothing is recorded, by file; empty unless all say.
+
+    Of a phase nobody knows; of a rank, where its files say that they are of it.
+    """
+    if part.phase is not None:
+        return ()
+    origins = part.run.provenance
+    if part.rank is not None:
+        origins = tuple(each for each in origins if each.extra.get("rank") == str(part.rank))
+    stated = [_seconds(origin.extra.get("step_host_s", "")) for origin in origins]
+    known = tuple(value for value in stated if value is not None)
+    return known if len(known) == len(stated) else ()
 
 
 def _seconds(text: str) -> float | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from mansard import engine
 from mansard.analysis.file_statistics import statistics, within
-from mansard.analysis.launches import misplaced_types
+from mansard.analysis.launches import misplaced_columns
 from mansard.analysis.sql_engine import Scan, embedded
 from mansard.errors import FormatError, MansardError, UsageError
 from mansard.location import File
@@ -100,12 +100,9 @@ def _bad_footers(run: Run) -> dict[int, str]:
 def _bad_footer(connection: "DuckDBPyConnection", file: File) -> str | None:
     try:
         with engine.translated(FormatError, "cannot be read"):
-            described = connection.execute(
-                f"DESCRIBE SELECT * FROM {engine.parquet([file])}"
-            ).fetchall()
+            wrong = misplaced_columns(connection, file)
     except FormatError as error:
         return str(error)
-    wrong = misplaced_types({name: sql_type for name, sql_type, *_ in described})
     return f"is no run: {wrong}" if wrong else None
 
 

@@ -12,7 +12,8 @@ _LABEL = 60
 
 #: How a metric is called, in reading order.
 METRIC_WORDS = {
-    "step_time": "step time",
+    "step_time_untraced": "step, untraced",
+    "step_time": "step, traced",
     "gpu_time": "GPU time",
     "flop": "FLOP",
     "op_int": "integer OP",
@@ -26,7 +27,14 @@ METRIC_WORDS = {
     "short_launches": "short launches",
 }
 
+#: How a headline calls those whose short word says too little.
+_HEADS = {
+    "step_time_untraced": "step time without a trace",
+    "step_time": "step time of a traced step",
+}
+
 _UNITS = {
+    "step_time_untraced": "s",
     "step_time": "s",
     "gpu_time": "s",
     "flop": "FLOP",
@@ -130,11 +138,11 @@ def moved_text(difference: Difference) -> str:
 
 
 def also_text(difference: Difference) -> str:
-    """Return what else changed beside the time, e.g. ``FLOP +586 %, launches 797 > 556``."""
+    """Return what else changed beside the time, e.g. ``FLOP +586 %, launches 797->556``."""
     parts = []
     unknown = []
     for metric, change in difference.changes.items():
-        if metric in ("gpu_time", "step_time", "short_launches"):
+        if metric in ("gpu_time", "short_launches"):
             continue
         word = METRIC_WORDS[metric].removesuffix(" bytes")
         if change.a is None and change.b is None:
@@ -205,17 +213,19 @@ def repeats_text(comparison: Comparison) -> str:
 
 
 def headline(comparison: Comparison) -> str:
-    """Return the one line that says it all."""
+    """Return the one line that says it all: of the step where its time is known."""
     changes = comparison.totals.changes
-    step = changes["step_time"]
-    first = step if step.relative is not None else changes["gpu_time"]
-    word = METRIC_WORDS[first.metric]
+    times = [changes[metric] for metric in (*_HEADS, "gpu_time") if metric in changes]
+    first = next((time for time in times if time.relative is not None), times[-1])
+    word = _HEADS.get(first.metric, METRIC_WORDS[first.metric])
     if first.relative is None:
         return f"{word} unknown"
+    # One number a file: its repeats are files, not steps.
+    few = "fewer than 3 files" if first.metric == "step_time_untraced" else "no repeats"
     sure = {
         "changed": f"noise {noise_text(first)}",
         "within noise": f"within the noise, {noise_text(first)}",
-        "noise unknown": "no repeats: noise unknown",
+        "noise unknown": f"{few}: noise unknown",
         "same": "the same",
         "unknown": "unknown",
     }[first.verdict]

@@ -16,6 +16,7 @@ from mansard.charts.change_text import (
     value_text,
 )
 from mansard.charts.labels import count_text, known, printable
+from mansard.charts.rows import ROW_TITLES
 from mansard.model.comparison import Comparison, Difference
 
 #: Rows of the chart.
@@ -25,8 +26,6 @@ _NAME = 60
 #: Totals that stand below the title.
 _BESIDE = ("flop", "bytes_dram", "launches")
 
-_TITLES = {"kernel": "kernels", "family": "families", "phase": "phases"}
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Bar:
@@ -34,7 +33,7 @@ class Bar:
 
     Attributes:
         number: place of the row in the comparison, from 1.
-        name: short name of the kernel, or family or phase.
+        name: short name of the kernel, family, phase, ...
         before_s: time in the first run, for each rank and step; 0 where it is new.
         after_s: time in the second; 0 where it is gone.
         moved_s: ``after_s - before_s``.
@@ -134,7 +133,7 @@ def _beside(comparison: Comparison) -> Iterator[str]:
 def _notes(comparison: Comparison, drawn: list[Difference]) -> Iterator[str]:
     for sentence in comparison.unlike:
         yield f"Not recorded alike: {printable(sentence, 300)}."
-    what = _TITLES[comparison.by]
+    what = ROW_TITLES[comparison.by].lower()
     rest = [row for row in comparison.rows if row not in drawn]
     unknown = sum(row.moved_s is None for row in rest)
     more = [row.moved_s for row in rest if row.moved_s]

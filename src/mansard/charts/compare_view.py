@@ -21,12 +21,12 @@ from mansard.charts.change_text import (
     value_text,
 )
 from mansard.charts.labels import printable
+from mansard.charts.rows import ROW_TITLES
 from mansard.model.comparison import Comparison
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
 
-_TITLES = {"kernel": "Kernels", "family": "Families", "phase": "Phases"}
 _WORD = 17
 _NUMBER = 10
 _CHANGE = 11
@@ -72,7 +72,7 @@ class ComparisonView:
         for line in _totals(found):
             yield Text(line, no_wrap=True, overflow="crop")
         yield Text()
-        yield Text(f"{_TITLES[found.by]}, by difference in time", style="bold")
+        yield Text(f"{ROW_TITLES[found.by]}, by difference in time", style="bold")
         for line in _rows(found, self._top, width):
             yield Text(line, no_wrap=True, overflow="crop")
         legend = marks_in([found.totals, *found.rows[: self._top]])

@@ -5,6 +5,7 @@ Two tables: the groups with their points, and the roofs. Together they redraw th
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Sequence
 
 from mansard.charts.labels import level_names
@@ -14,8 +15,12 @@ from mansard.charts.scene import roofline_scene
 from mansard.model.analysis import Analysis, Kernel
 from mansard.model.paths import PATHS
 
-#: A cell that starts like this is a formula to a spreadsheet.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+#: A cell that starts like this is a formula to a spreadsheet; some also take the wide forms.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+#: Terminal escapes and marks that turn the direction of text; a line end in quotes is legal.
+_CONTROLS = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+#: Letters of a cell: spreadsheets take 32,767. Names differ at both ends.
+_MOST_LETTERS, _HEAD, _TAIL = 30_000, 20_000, 9_000
 
 Cell = str | int | float | None
 
@@ -148,9 +153,17 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     return stream.getvalue()
 
 
+def _bounded(name: str) -> str:
+    left_out = len(name) - _HEAD - _TAIL
+    if len(name) <= _MOST_LETTERS:
+        return name
+    said = f" [... {left_out} letters left out here; the JSON report has them all ...] "
+    return f"{name[:_HEAD]}{said}{name[-_TAIL:]}"
+
+
 def _cell(value: Cell) -> str:
     if isinstance(value, str):
-        written = (text(value) or "").replace("\0", "\N{REPLACEMENT CHARACTER}")
+        written = _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text(_bounded(value)) or "")
         return f"'{written}" if written.startswith(_FORMULA_STARTS) else written
     value = number(value)
     return "" if value is None else repr(value)

@@ -198,6 +198,14 @@ def _advice(analysis: Analysis) -> list[dict[str, Any]]:
             "recoverable_s": number(advice.recoverable_s),
             "kernels": [text(key) for key in advice.kernels],
             "evidence": plain(advice.evidence),
+            "also": [
+                {
+                    "rule": fault.rule,
+                    "kernels": [text(key) for key in fault.kernels],
+                    "recoverable_s": number(fault.recoverable_s),
+                }
+                for fault in advice.also
+            ],
         }
         for advice in advise(analysis)
     ]

@@ -1,14 +1,22 @@
 """The rows that a table can have: kernels, families, phases, ranks, modules, ... of a run."""
 
-from mansard.analysis.layers import MOST_GROUPS, MOST_LAUNCHES
+from mansard.analysis.layers import KEYS, layers_of
 from mansard.charts.labels import known, positive
 from mansard.errors import UsageError
 from mansard.model.analysis import Analysis, Group, quotient
 
+#: What the rows of a table can be, and its title then.
+ROW_TITLES = {
+    "kernel": "Kernels",
+    "family": "Families",
+    "phase": "Phases",
+    "rank": "Ranks",
+    "module": "Modules",
+    "layer": "Layers",
+    "operator": "Operators",
+}
 #: What the rows of a table can be.
-ROWS = ("kernel", "family", "phase", "rank", "module", "layer", "operator")
-#: Rows that not every run has, and which do.
-_NAMED = ("module", "layer", "operator")
+ROWS = tuple(ROW_TITLES)
 
 
 def groups_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
@@ -17,23 +25,16 @@ def groups_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
     Raises:
         UsageError: ``by`` is not one of ROWS, or the run does not name them, or too many.
     """
+    if by in KEYS:
+        return layers_of(analysis, by)
     rows: dict[str, tuple[Group, ...]] = {
         "kernel": analysis.kernels,
         "family": analysis.families,
         "phase": analysis.phases,
         "rank": analysis.ranks,
-        "module": analysis.modules,
-        "layer": analysis.layers,
-        "operator": analysis.operators,
     }
     if by not in rows:
         raise UsageError(f"no rows by '{by}': choose one of {', '.join(ROWS)}")
-    if by in _NAMED and not rows[by]:
-        raise UsageError(
-            f"the run names no {by}s: 'mansard profile' of a PyTorch program does, without "
-            f"torch.compile; or it names more than {MOST_GROUPS:,}, or has more than "
-            f"{MOST_LAUNCHES:,} launches, which is not summed: of a job, give the file of one rank"
-        )
     return rows[by]
 
 

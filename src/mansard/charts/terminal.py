@@ -28,7 +28,7 @@ from mansard.charts.labels import (
     run_facts,
     unknown_paths,
 )
-from mansard.charts.rows import groups_of
+from mansard.charts.rows import ROW_TITLES, groups_of
 from mansard.model.analysis import Analysis, Group, quotient
 from mansard.units import format_share, format_si
 
@@ -46,16 +46,6 @@ _MOST_ADVICE = 3
 
 #: Notices shown; the JSON report has all.
 _MOST_NOTICES = 20
-
-_TITLES = {
-    "kernel": "Kernels",
-    "family": "Families",
-    "phase": "Phases",
-    "rank": "Ranks",
-    "module": "Modules",
-    "layer": "Layers",
-    "operator": "Operators",
-}
 
 
 def report_view(analysis: Analysis, *, by: str = "kernel", top: int = 20) -> "ReportView":
@@ -97,7 +87,7 @@ class ReportView:
         phases = analysis.phases
         if self._by != "phase" and (len(phases) > 1 or any(phase.key for phase in phases)):
             yield from _table("Phases", phases, analysis, width=width, top=_MOST_PHASES)
-        title = _TITLES[self._by]
+        title = ROW_TITLES[self._by]
         yield from _table(title, self._groups, analysis, width=width, top=self._top)
         for note in _notes(analysis, self._groups[: self._top]):
             yield from map(Text, _wrapped(note, width))

@@ -1,7 +1,9 @@
 """``mansard bench``: what this machine can do."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,9 +72,10 @@ def bench(
     if every_gpu:
         from mansard.cli.bench_node import run_node
 
-        run_node(options, output, together=together, json=json)
+        with _no_gpu_told():
+            run_node(options, output, together=together, json=json)
         return
-    with progress_bar() as advance:
+    with _no_gpu_told(), progress_bar() as advance:
         machine = measure(device, options=options, progress=advance)
     machine = _named(machine if quick else _with_chip_limits(machine, device), output)
     _print(machine, to_stderr=to_stdout)
@@ -89,6 +92,18 @@ def bench(
         _draw(machine, chart)
     if machine.partial:
         raise typer.Exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _no_gpu_told() -> Iterator[None]:
+    """Where there is no GPU to measure, the message names the paragraph that says what to do."""
+    from mansard.bench.gpu import NoGpuError
+
+    try:
+        yield
+    except NoGpuError as error:
+        error.slug = error.slug or "no-gpu"
+        raise
 
 
 def _check_all(

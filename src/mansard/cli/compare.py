@@ -1,5 +1,6 @@
 """``mansard compare``: better or worse, and whether it is more than noise."""
 
+import dataclasses
 import functools
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from mansard.cli.options import Chip, Counters, HalfWeights
 if TYPE_CHECKING:
     from mansard.analysis.parts import Part
     from mansard.model.comparison import Comparison
+    from mansard.model.run import Run
     from mansard.readers import ImportOptions
 
 #: Exit code when a limit of --fail-if is broken.
@@ -27,6 +29,9 @@ class By(StrEnum):
     KERNEL = "kernel"
     FAMILY = "family"
     PHASE = "phase"
+    MODULE = "module"
+    LAYER = "layer"
+    OPERATOR = "operator"
 
 
 def compare(
@@ -81,6 +86,7 @@ def compare(
     least three repeats. Exit code 1: a limit is broken; 3: a part could not be read.
     """
     from mansard.analysis.compare import compare as compare_runs
+    from mansard.analysis.compare import comparisons
     from mansard.analysis.limits import parse_limit
     from mansard.cli.write import PICTURES, check_targets
     from mansard.errors import UsageError
@@ -106,18 +112,18 @@ def compare(
         counters=counters, chip=chip, half_weights=half_weights.value if half_weights else None
     )
     first, *others = _sides(items, phase_of, rank_of, options)
-
-    def compared(rows: str) -> "list[Comparison]":
-        return [compare_runs(first, other, by=rows, allow_unlike=allow_unlike) for other in others]
-
-    found = compared(by.value)
-    broken = [text for one in found for limit in limits if (text := limit.broken_by(one))]
+    pages: list[tuple[Comparison, ...]] = []
     if any(suffix == ".html" for _, suffix in targets):
-        # A page has room for all three.
-        kinds = [by.value, *(kind.value for kind in By if kind is not by)]
-        pages = list(zip(*[found, *map(compared, kinds[1:])], strict=True))
+        # A page has room for all kinds of rows.
+        pages = [
+            comparisons(first, other, by=by.value, allow_unlike=allow_unlike) for other in others
+        ]
+        found = [page[0] for page in pages]
     else:
-        pages = []
+        found = [
+            compare_runs(first, other, by=by.value, allow_unlike=allow_unlike) for other in others
+        ]
+    broken = [text for one in found for limit in limits if (text := limit.broken_by(one))]
     wanted = [*targets, *([(Path("-"), ".json")] if json else [])]
     _show(found, targets=wanted, top=top, pages=pages)
     for text in broken:
@@ -150,7 +156,7 @@ def _sides(
         what = "two names" if whole else "two runs"
         raise UsageError(f"give at least {what} to compare; the first is the baseline")
     if whole is None:
-        return [Part(readers.open(item, options=options)) for item in items]
+        return _under_own_names([readers.open(item, options=options) for item in items], items)
     run = readers.open(whole, options=options)
     if phase_of is not None:
         return [Part(run, phase=item) for item in items]
@@ -158,6 +164,19 @@ def _sides(
     if wrong is not None:
         raise UsageError(f"'{wrong[:40]}' is no rank: give whole numbers")
     return [Part(run, rank=int(item)) for item in items]
+
+
+def _under_own_names(runs: "Sequence[Run]", items: Sequence[str]) -> "list[Part]":
+    """The runs; files of one name in several folders get what of their paths tells them apart."""
+    from mansard.analysis.parts import Part
+    from mansard.cli.told_apart import told_apart
+
+    labels = [run.label for run in runs]
+    if len(set(labels)) < len(set(items)):
+        labels = told_apart(items)
+    return [
+        Part(dataclasses.replace(run, label=label)) for run, label in zip(runs, labels, strict=True)
+    ]
 
 
 def _show(

@@ -80,7 +80,7 @@ def _print_side_by_side(machines: Sequence["Machine"]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
     table.add_column("ceiling")
     for index, machine in enumerate(machines[:_SIDE_BY_SIDE]):
-        table.add_column(plain(machine.name), justify="right", max_width=14)
+        table.add_column(plain(machine.name), justify="right", max_width=14, overflow="fold")
         if index:
             table.add_column("ratio", justify="right", no_wrap=True)
     for line in compare(machines):
@@ -129,7 +129,8 @@ def _title(machine: "Machine") -> str:
     device = machine.device
     words = [f"{machine.name}: {device.name or 'device unknown'}, {machine.basis}"]
     if device.sm_count:
-        words.append(f"{device.sm_count} SMs")
+        # A CPU has no compute capability.
+        words.append(f"{device.sm_count} {'SMs' if device.compute_capability else 'cores'}")
     driver = machine.provenance.get("driver_version")
     if driver:
         words.append(f"driver {driver}")

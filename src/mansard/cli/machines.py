@@ -10,8 +10,6 @@ import typer
 if TYPE_CHECKING:
     from mansard.model.machine import Machine
 
-_MOST_FILES = 10_000
-
 
 def machines(
     items: Annotated[
@@ -34,12 +32,14 @@ def machines(
     """List the machines that come along; show one; compare several.
 
     With four or more, each ceiling gets a robust z-score, which shows the slow GPU of a fleet.
+    Machines of one name get their file's name beside it.
     """
+    from mansard.cli.machine_files import load_machines, under_own_names
     from mansard.cli.machine_table import print_comparison, print_list, print_machine
     from mansard.store.machine_file import load_machine, shipped_machines
 
     if output:
-        _write([machine for item in items or shipped_machines() for machine in _load(item)], output)
+        _write(under_own_names(load_machines(items or shipped_machines())), output)
         return
     if not items:
         shipped = [load_machine(name) for name in shipped_machines()]
@@ -48,10 +48,12 @@ def machines(
         else:
             print_list(shipped)
         return
-    found = [machine for item in items for machine in _load(item)]
+    loaded = load_machines(items)
     if over_time:
-        _over_time(found, json=json)
+        # Files of one name are of one GPU.
+        _over_time([machine for machine, _ in loaded], json=json)
         return
+    found = under_own_names(loaded)
     if len(found) == 1:
         if json:
             _print_json(found[0])
@@ -120,28 +122,6 @@ def _write(found: "list[Machine]", targets: list[Path]) -> None:
 
 def _put(content: bytes, stream: IO[bytes]) -> None:
     stream.write(content)
-
-
-def _load(item: str) -> "list[Machine]":
-    """The machines behind one argument."""
-    from mansard.bench.ert import is_ert, read_ert
-    from mansard.errors import MachineError
-    from mansard.store.machine_file import load_machine
-
-    path = Path(item)
-    if not path.is_dir():
-        if path.is_file() and is_ert(path):
-            return [read_ert(path)]
-        return [load_machine(path if path.exists() else item)]
-    found = []
-    for file in sorted(path.glob("*.json"))[:_MOST_FILES]:
-        try:
-            found.append(read_ert(file) if is_ert(file) else load_machine(file))
-        except MachineError as error:
-            sys.stderr.write(f"mansard: skipped: {error}\n")
-    if not found:
-        raise MachineError(f"there is no machine file (*.json) in {path}")
-    return found
 
 
 def _summary(machine: "Machine") -> dict[str, object]:

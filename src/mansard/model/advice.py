@@ -4,6 +4,22 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SecondFault:
+    """Another thing to do about some of the kernels of an advice.
+
+    Attributes:
+        rule: name of the rule that would give it.
+        kernels: keys of the kernels, longest first.
+        recoverable_s: time that this change alone can win at most; of the time that the advice
+            is about already, so that both must not be added.
+    """
+
+    rule: str
+    kernels: tuple[str, ...]
+    recoverable_s: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """What to change, or what to look into.
 
@@ -14,6 +30,7 @@ class Advice:
             where they do not say.
         kernels: keys of the kernels that it is about, longest first; empty for the whole run.
         evidence: the numbers behind the sentence, with units in their names.
+        also: what else is the matter with some of its kernels, most time first.
     """
 
     rule: str
@@ -21,3 +38,4 @@ class Advice:
     recoverable_s: float | None
     kernels: tuple[str, ...] = ()
     evidence: dict[str, float | str] = dataclasses.field(default_factory=dict)
+    also: tuple[SecondFault, ...] = ()

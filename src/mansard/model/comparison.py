@@ -16,7 +16,7 @@ COMPARISON_FORMAT = "mansard-comparison/1"
 Verdict = Literal["changed", "same", "within noise", "noise unknown", "unknown"]
 
 #: Where the noise comes from; empty where it is not known.
-RepeatsOf = Literal["steps and ranks", "launches", ""]
+RepeatsOf = Literal["steps and ranks", "files", "launches", ""]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +28,8 @@ class Change:
         a: its mean in the first run, in SI; None where it is not known.
         b: its mean in the second.
         noise: half of the 99 % interval of ``b - a``, over ``a``; None where it is not known.
-        repeats: what the noise was taken from: ``steps and ranks``, ``launches`` (of one step:
-            drift from run to run does not show in them), or nothing.
+        repeats: what the noise was taken from: ``steps and ranks``, ``files``, ``launches`` (of
+            one step: drift from run to run does not show in them), or nothing.
         repeats_a: number of them in the first run.
         repeats_b: number of them in the second.
         verdict: whether it is a change.
@@ -56,7 +56,7 @@ class Change:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """Launches of both runs that belong together: a kernel, family or phase, or all of them.
+    """Launches of both runs that belong together: a kernel, family, phase, ..., or all of them.
 
     Attributes:
         key: name, that of the first run where it has one.
@@ -92,7 +92,7 @@ class Comparison:
     Attributes:
         label_a: name of the first run, the baseline.
         label_b: name of the second.
-        by: what the rows are: kernel, family or phase.
+        by: what the rows are: kernel, family, phase, module, layer or operator.
         totals: everything.
         rows: those with the largest difference in time first.
         repeats_a: ranks times steps of the first run.

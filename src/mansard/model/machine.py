@@ -10,6 +10,11 @@ from mansard.model.device import DeviceFacts
 #: 1: first.
 MACHINE_FORMAT = "mansard-machine/1"
 
+#: A ceiling may be above the limit at its clock by so much, by rounding and the reading of a clock.
+ROOM_ABOVE_LIMIT = 0.005
+#: The clock of a CPU is not read, but told from a loop that runs at it.
+ROOM_ABOVE_LIMIT_CPU = 0.02
+
 #: How the bench names links between GPUs; others lead to the host.
 _BETWEEN_GPUS = ("NVLink", "peer")
 

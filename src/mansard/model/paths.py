@@ -59,3 +59,6 @@ PATHS = (
 
 FLOP_PATHS = tuple(path for path in PATHS if not path.integer)
 INTEGER_PATHS = tuple(path for path in PATHS if path.integer)
+
+#: Paths of any machine: some can be measured that no counter of a run tells apart.
+MACHINE_PATHS = (*(path.name for path in PATHS), "vector bf16", "vector int8", "vector int32")

@@ -9,7 +9,14 @@ from pathlib import Path
 import msgspec
 
 from mansard.errors import MachineError
-from mansard.model.machine import MACHINE_FORMAT, Ceiling, Machine
+from mansard.model.machine import (
+    MACHINE_FORMAT,
+    ROOM_ABOVE_LIMIT,
+    ROOM_ABOVE_LIMIT_CPU,
+    Ceiling,
+    Machine,
+)
+from mansard.model.paths import MACHINE_LEVELS, MACHINE_PATHS
 from mansard.store.atomic import replacing
 
 #: Far above any real machine file; a larger one is not read.
@@ -18,7 +25,10 @@ MAX_BYTES = 64 * 1024**2
 _SUFFIX = ".json"
 _NAME, _VERSION = MACHINE_FORMAT.split("/")
 _UNITS = {"compute": "flop/s", "bandwidth": "byte/s", "latency": "s", "launch": "s"}
-
+#: A share may be rounded by so much, as people write it.
+_ROUNDED = 0.001
+#: Letters of a word of the file in a message.
+_WORD = 40
 
 #: Python refuses to read numbers of thousands of digits.
 _VERSION_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
@@ -111,7 +121,9 @@ def _decode(content: bytes, where: str) -> Machine:
             )
         machine = msgspec.json.decode(content, type=Machine)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise MachineError(f"{where} is not a machine file: {error}") from error
+        raise MachineError(
+            f"{where} is not a machine file: {error}; 'mansard bench -o FILE' writes one"
+        ) from error
     _check(machine, where)
     return machine
 
@@ -121,10 +133,14 @@ def _check(machine: Machine, where: str) -> None:
     if not machine.name:
         raise MachineError(f"{where}: the machine has no name")
     for index, ceiling in enumerate(machine.ceilings):
-        problem = _problem(ceiling)
+        problem = _problem(ceiling) or _beyond(ceiling, machine)
         if problem:
-            what = ceiling.path or ceiling.level or ceiling.access or ""
-            raise MachineError(f"{where}: ceiling {index} ({ceiling.kind} {what}) {problem}")
+            words = (ceiling.kind, ceiling.path, ceiling.level, ceiling.access, ceiling.instruction)
+            what = " ".join(word[:_WORD] for word in words if word)
+            raise MachineError(
+                f"{where}: ceiling {index} ({what}) {problem}; correct it, or measure again with "
+                "'mansard bench -o FILE'"
+            )
 
 
 def _problem(ceiling: Ceiling) -> str | None:
@@ -141,6 +157,12 @@ def _problem(ceiling: Ceiling) -> str | None:
         return "names no level"
     if ceiling.kind == "launch" and not ceiling.access:
         return "does not say how it launches (access)"
+    for word, named, known in (
+        ("path", ceiling.path, MACHINE_PATHS),
+        ("level", ceiling.level, MACHINE_LEVELS),
+    ):
+        if named is not None and named not in known:
+            return f"has the unknown {word} {named[:_WORD]!r}; it can be {', '.join(known)}"
     numbers = {
         "value": ceiling.value,
         "sm_clock_hz": ceiling.sm_clock_hz,
@@ -152,3 +174,23 @@ def _problem(ceiling: Ceiling) -> str | None:
         if number is not None and not (math.isfinite(number) and number > 0):
             return f"has {name} {number}; it must be positive and finite"
     return None
+
+
+def _beyond(ceiling: Ceiling, machine: Machine) -> str | None:
+    """What of a value does not fit the limit that stands beside it."""
+    value, limit, share = ceiling.value, ceiling.limit_at_clock, ceiling.share_of_limit
+    if value is not None and limit is not None:
+        found = value / limit
+        of = f"value {value:.6g}, {100 * found:.4g} % of its limit_at_clock {limit:.6g}"
+        if share is not None and not math.isclose(share, found, rel_tol=_ROUNDED):
+            return f"has share_of_limit {share:.4g}, but {of}"
+    elif share is not None:
+        found, of = share, f"share_of_limit {share:.4g}"
+    else:
+        return None
+    is_cpu = machine.device.compute_capability is None
+    # What the bench lets stand above a documented limit of a CPU, it remarks on.
+    if ceiling.status == "refused" or (is_cpu and ceiling.reason):
+        return None
+    room = ROOM_ABOVE_LIMIT_CPU if is_cpu else ROOM_ABOVE_LIMIT
+    return f"has {of}: nothing is faster than its limit" if found > 1 + room else None

@@ -2,7 +2,8 @@
 
 Eager PyTorch runs one product for each layer in the forward pass, and one for each gradient in the
 backward pass, in reverse order: first that of the layer's input, then that of its weights. Where
-the launches with tensor work are just as many, each belongs to a layer.
+the launches with tensor work are just as many, each belongs to a layer. Where they are not, as when
+some layers run on the vector pipes, the module that each launch was recorded with says whose it is.
 """
 
 import dataclasses
@@ -19,6 +20,7 @@ _LEAST = 0.999
 
 FORWARD, BACKWARD = "forward", "backward"
 OF_DATA, OF_WEIGHTS = "gradient of the input", "gradient of the weights"
+BOTH = "both gradients"
 
 #: One kernel does all of its products, and may leave out those behind a causal mask.
 ATTENTION = "attention"
@@ -32,11 +34,13 @@ class Launch:
         name: short name of the kernel.
         flop: its tensor work.
         duration_s: its time; None where it is not known.
+        module: of the framework that launched it; None where that is not known.
     """
 
     name: str
     flop: float
     duration_s: float | None
+    module: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class Product:
         layer: whose product it is.
         part: forward, or which gradient; backward of an attention, which is one launch.
         flop: analytic work.
-        launch: what was counted.
+        launch: what was counted; of several launches the longest, with the work of all.
     """
 
     layer: Layer
@@ -108,6 +112,51 @@ def matched(
     return products
 
 
+def by_module(
+    layers: Sequence[Layer], found: Sequence[Launch], phase: str
+) -> tuple[Product, ...] | None:
+    """Give launches to the layers that are named like their modules.
+
+    A layer with fewer launches than products had some of them done by the vector pipes, whose
+    work cannot be told from that of anything else: it is left out.
+
+    Args:
+        layers: any order.
+        found: launches of the phase with tensor work.
+        phase: ``forward`` or ``backward``.
+
+    Returns:
+        One product for each layer that ran on Tensor Cores; None where some launch is of no layer,
+        or two layers have the same name.
+    """
+    own: dict[str, list[Launch]] = {layer.name: [] for layer in layers}
+    if not found or len(own) != len(layers) or any(each.module not in own for each in found):
+        return None
+    for each in found:
+        own[str(each.module)].append(each)
+    products = []
+    for layer in layers:
+        parts = [part for _, part, _ in expected((layer,), phase)]
+        launched = own[layer.name]
+        if len(launched) >= len(parts):
+            part = BOTH if len(parts) > 1 else parts[0]
+            flop = layer.forward if phase == FORWARD else layer.backward
+            products.append(Product(layer, part, flop, _together(launched)))
+    return tuple(products)
+
+
+def _together(launched: Sequence[Launch]) -> Launch:
+    """Several launches as one: named like the longest of them."""
+    longest = max(launched, key=lambda each: each.duration_s or 0.0)
+    times = [each.duration_s for each in launched]
+    known = [time for time in times if time is not None]
+    return dataclasses.replace(
+        longest,
+        flop=sum(each.flop for each in launched),
+        duration_s=sum(known) if len(known) == len(times) else None,
+    )
+
+
 def tensor_launches(run: Run, phase: str | None) -> tuple[Launch, ...]:
     """The launches of a phase that did tensor work, in the order in which they were launched.
 
@@ -122,8 +171,8 @@ def tensor_launches(run: Run, phase: str | None) -> tuple[Launch, ...]:
             return ()
         flop = " + ".join(f"coalesce({path}, 0)" for path in paths)
         rows = connection.execute(
-            f"SELECT name, {flop} AS flop, duration_s FROM ({told.sql}) "
+            f"SELECT name, {flop} AS flop, duration_s, module FROM ({told.sql}) "
             "WHERE phase IS NOT DISTINCT FROM ? AND flop > 0 ORDER BY launch",
             [phase],
         ).fetchall()
-    return tuple(Launch(short_name(name), flop, duration_s) for name, flop, duration_s in rows)
+    return tuple(Launch(short_name(name), *rest) for name, *rest in rows)

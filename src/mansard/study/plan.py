@@ -159,6 +159,7 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
         keras("keras-jax", "xla").name: PHASES,
         keras("keras-jax", "xla-gradients").name: PHASES,
         at.transformer("transformer-prefill", "bf16").name: PHASES,
+        at.transformer("transformer-prefill", "fp8", "compile").name: PHASES,
         at.transformer("transformer-decode", "bf16").name: PHASES,
         net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception").name: PHASES,
         net("amp-bf16", "nhwc", "lamb").name: ("optimizer",),
@@ -228,17 +229,26 @@ def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             net("amp-bf16", "nhwc", "adam-fused", "compile"),
             ("no-reuse", "idle-gpu", "launch-bound", "casts-and-copies"),
         ),
-        (
-            "fp32 to amp-bf16, NHWC",
-            net("fp32"),
-            base,
-            ("off-tensor", "no-reuse"),
-        ),
+        ("fp32 to amp-bf16, NHWC", net("fp32"), base, ("off-tensor", "no-reuse")),
         (
             "fp32 to amp-bf16, NCHW",
             net("fp32", "nchw"),
             net("amp-bf16", "nchw"),
             ("off-tensor", "no-reuse"),
+        ),
+        ("fp32 to tf32, NHWC", net("fp32"), net("tf32"), ("off-tensor",)),
+        ("fp32 to tf32, NCHW", net("fp32", "nchw"), net("tf32", "nchw"), ("off-tensor",)),
+        (
+            "fp32 to amp-fp16, the paper's network",
+            net("fp32", "nchw", "adam-loop", model="deeplab-xception"),
+            net("amp-fp16", "nchw", "adam-loop", model="deeplab-xception"),
+            ("off-tensor", "no-reuse"),
+        ),
+        (
+            "Keras's layers to PyTorch's",
+            at.keras("keras-torch", "eager"),
+            base,
+            ("casts-and-copies", "no-reuse", "latency-bound", "launch-bound", "idle-gpu"),
         ),
         (
             "XLA: weight gradients for tensor cores",
@@ -282,10 +292,17 @@ def rivals(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             base,
             at.keras("keras-jax", "xla-gradients"),
         ),
+        ("PyTorch to Keras on PyTorch", base, at.keras("keras-torch", "eager")),
         ("eager to torch.compile", base, at.net("amp-bf16", "nhwc", "adam-fused", "compile")),
+        ("bf16 to fp16, NHWC", base, at.net("amp-fp16")),
         *(
             (f"{words}, bf16 to fp8", at.transformer(model, "bf16"), at.transformer(model, "fp8"))
             for model, words in _TRANSFORMERS
+        ),
+        (
+            "prefill, bf16 in eager mode to fp8 with torch.compile",
+            at.transformer("transformer-prefill", "bf16"),
+            at.transformer("transformer-prefill", "fp8", "compile"),
         ),
     )
     return tuple(

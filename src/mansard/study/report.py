@@ -9,6 +9,7 @@ from mansard.errors import InputError
 from mansard.store.atomic import replacing
 from mansard.study import (
     figures,
+    sections_census,
     sections_changes,
     sections_flop,
     sections_kernels,
@@ -91,6 +92,7 @@ def _of_a_gpu(study: Study, pictures: tuple[Picture, ...]) -> Iterator[Block]:
     """What only a GPU can show: a comparison of times of a tiny size on a CPU says nothing."""
     yield from sections_steps.precision(study)
     yield from sections_kernels.phases(study)
+    yield from sections_census.census(study)
     yield from sections_kernels.against_paper(study)
     yield from sections_changes.changes(study)
     yield from sections_ways.optimizers(study)

@@ -8,7 +8,7 @@ from mansard.errors import MansardError
 from mansard.model.analysis import Group
 from mansard.study.blocks import Block, Heading, Paragraph, Table
 from mansard.study.gather import Entry, Study
-from mansard.study.layers import Product, matched, tensor_launches
+from mansard.study.layers import Product, by_module, matched, tensor_launches
 from mansard.study.words import NOT_MEASURED, UNKNOWN, change, ratio, si, tensor_flop, vector_flop
 
 #: A product that is off by no more agrees with its layer.
@@ -25,6 +25,7 @@ class _Matched:
     entry: Entry
     phase: str
     products: tuple[Product, ...]
+    left_out: int = 0
 
     @property
     def flop(self) -> int:
@@ -38,10 +39,18 @@ class _Matched:
 
     @property
     def named(self) -> tuple[Product, ...]:
-        """Products that do so much too much that they are named, the worst first."""
+        """Products that do so much too much, with equal ones, that they are named."""
+        together: dict[tuple[float | str, ...], float] = {}
+        for each in self.products:
+            together[_kind(each)] = together.get(_kind(each), 0.0) + each.excess
         least = _WORTH_NAMING * self.flop
-        found = [each for each in self.products if each.excess > least]
-        return tuple(sorted(found, key=lambda each: -each.excess))
+        found = [each for each in self.products if together[_kind(each)] > least]
+        return tuple(sorted(found, key=lambda each: -together[_kind(each)]))
+
+
+def _kind(product: Product) -> tuple[float | str, ...]:
+    """Equal for products of as much work that one kernel does in the same way."""
+    return (product.part, product.launch.name, product.flop, product.launch.flop)
 
 
 def flop_check(study: Study) -> Iterator[Block]:
@@ -102,12 +111,16 @@ def _layer_by_layer(study: Study) -> Iterator[Block]:
     yield Paragraph(
         "PyTorch runs one product for each layer and one for each of its gradients, in a "
         "known order. Where there are as many launches with tensor work, each stands beside its "
-        "layer: how many agree within 1 %, how many are named below because they alone do 0.5 % "
-        "of the phase too much, and what is left without these. Phases that are missing here have "
-        "more launches or fewer."
+        "product; where there are more or fewer, the launches of a layer stand together beside "
+        "it, by the module that they were recorded with, and layers are left out of which the "
+        "vector pipes did some. How many agree within 1 %, how many are named below because they, "
+        "or equal ones together, do 0.5 % of the phase too much, and what is left without these."
     )
     yield Table(
-        ("cell", "phase", "products", "agree", "named", "all, difference", "without the named"),
+        (
+            *("cell", "phase", "compared", "left out", "agree", "named"),
+            *("all, difference", "without the named"),
+        ),
         tuple(_summary(each) for each in found),
         words=2,
     )
@@ -129,7 +142,7 @@ def _matches(entry: Entry) -> Iterator[_Matched]:
     without = [layer for layer in record.layers if layer.kind != "depthwise conv"]
     # The phases of a step are found by its gradients: an inference has none, and is all forward.
     inference = all(each.phase == "forward" for each in record.analytic)
-    for phase in _PHASES:
+    for phase in _PHASES[:1] if inference else _PHASES:
         recorded = None if inference else phase
         try:
             launched = tensor_launches(entry.run, recorded)
@@ -138,6 +151,10 @@ def _matches(entry: Entry) -> Iterator[_Matched]:
         products = matched(record.layers, launched, phase) or matched(without, launched, phase)
         if products is not None:
             yield _Matched(entry, phase, products)
+            continue
+        products = by_module(without, launched, phase)
+        if products:
+            yield _Matched(entry, phase, products, len(without) - len(products))
 
 
 def _summary(found: _Matched) -> tuple[str, ...]:
@@ -147,6 +164,7 @@ def _summary(found: _Matched) -> tuple[str, ...]:
         found.entry.cell.title,
         found.phase,
         str(len(found.products)),
+        str(found.left_out),
         str(len(found.close)),
         str(len(named)),
         _difference(found.products),

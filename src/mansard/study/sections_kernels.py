@@ -32,7 +32,8 @@ def phases(study: Study) -> Iterator[Block]:
     yield Paragraph(
         "From the counters of one step. AI is FLOP/byte at L1 / L2 / DRAM. Launches of kernels "
         "that did no floating-point work are the paper's zero-AI kernels. Time is the sum over "
-        "kernels, without gaps."
+        "kernels, without gaps. Outside of the phases, (none), is an inference, and in fp16 the "
+        "scaling of the loss and of its gradients."
     )
     rows = [
         (entry.cell.title, key_label(phase, 40), *_census(phase))

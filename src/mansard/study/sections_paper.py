@@ -8,9 +8,10 @@ from typing import Literal
 import msgspec
 
 from mansard.charts.labels import printable
-from mansard.model.analysis import Group, Kernel, quotient
+from mansard.model.analysis import Analysis, Group, Kernel, quotient
 from mansard.study.blocks import Block, Heading, Paragraph, Table
 from mansard.study.gather import Entry, Study
+from mansard.study.sections_census import Workless, workless
 from mansard.study.sections_flop import outside_the_named
 from mansard.study.words import (
     NOT_MEASURED,
@@ -107,16 +108,28 @@ def _of_phase(
     return find
 
 
-def _zero_launches(_entry: Entry, forward: Group) -> _Found:
-    part = quotient(forward.zero_flop_launches, forward.launches)
-    return with_share(forward.zero_flop_launches, forward.launches), _least(part, 1 / 3)
+def _zero_launches(entry: Entry, forward: Group) -> _Found | None:
+    part = entry.part("forward")
+    if part is None:
+        return None
+    found = workless(part)
+    text = f"{with_share(found.launches, found.of_launches)} with none or next to none"
+    none = with_share(forward.zero_flop_launches, forward.launches)
+    return f"{text}, {none} with none", _least(_part(found), 1 / 3)
 
 
-def _zero_time(_entry: Entry, forward: Group) -> _Found:
-    time = quotient(forward.zero_flop_duration_s, forward.duration_s)
-    launches = quotient(forward.zero_flop_launches, forward.launches)
+def _zero_time(entry: Entry, _forward: Group) -> _Found | None:
+    part = entry.part("forward")
+    if part is None:
+        return None
+    found = workless(part)
+    time, launches = quotient(found.duration_s, found.of_duration_s), _part(found)
     holds = None if time is None or launches is None else 2 * time < launches
-    return share(forward.zero_flop_duration_s, forward.duration_s), holds
+    return share(found.duration_s, found.of_duration_s), holds
+
+
+def _part(found: Workless) -> float | None:
+    return quotient(found.launches, found.of_launches)
 
 
 def _short(entry: Entry, forward: Group) -> _Found:
@@ -248,7 +261,7 @@ def _optimizer_fused(study: Study) -> tuple[_Found, str] | None:
     return (text, _least(quotient(slow.duration_s, quick.duration_s), 2.0)), fused.cell.title
 
 
-def _two_frameworks(study: Study) -> tuple[Group, Group, str] | None:
+def _two_frameworks(study: Study) -> tuple[Analysis, Analysis, str] | None:
     xla, torch = (
         _named(study, "keras-jax_amp-bf16_nhwc_keras-adam_xla_"),
         _named(study, "resnet50_torch_amp-bf16_nhwc_adam-fused_eager"),
@@ -256,7 +269,7 @@ def _two_frameworks(study: Study) -> tuple[Group, Group, str] | None:
     if xla is None or torch is None or xla.analysis is None or torch.analysis is None:
         return None
     title = f"{xla.cell.title} and {torch.cell.title}"
-    return xla.analysis.totals, torch.analysis.totals, title
+    return xla.analysis, torch.analysis, title
 
 
 def _frameworks(study: Study) -> tuple[_Found, str] | None:
@@ -264,21 +277,22 @@ def _frameworks(study: Study) -> tuple[_Found, str] | None:
     if found is None:
         return None
     xla, torch, title = found
-    value = max(xla.launches, torch.launches) / max(1, min(xla.launches, torch.launches))
-    return (f"step: XLA {xla.launches}, PyTorch {torch.launches}", value < 1.5), title
+    two = (xla.totals.launches, torch.totals.launches)
+    value = max(two) / max(1, min(two))
+    return (f"step: XLA {two[0]}, PyTorch {two[1]}", value < 1.5), title
 
 
 def _frameworks_zero(study: Study) -> tuple[_Found, str] | None:
     found = _two_frameworks(study)
     if found is None:
         return None
-    xla, torch, title = found
-    parts = [quotient(each.zero_flop_launches, each.launches) for each in (xla, torch)]
+    *both, title = found
+    counted = [workless(each) for each in both]
     text = ", ".join(
-        f"{name} {share(each.zero_flop_launches, each.launches)}"
-        for name, each in (("XLA", xla), ("PyTorch", torch))
+        f"{name} {share(each.launches, each.of_launches)}"
+        for name, each in zip(("XLA", "PyTorch"), counted, strict=True)
     )
-    known = [part for part in parts if part is not None]
+    known = [part for each in counted if (part := _part(each)) is not None]
     holds = abs(known[0] - known[1]) < 0.1 if len(known) == 2 else None
     return (f"step: {text}", holds), title
 

@@ -3,13 +3,16 @@
 from collections.abc import Iterator
 
 from mansard.analysis.compare import compare
-from mansard.charts.labels import bound_label, efficiency_label, printable
+from mansard.charts.labels import bound_label, efficiency_label, key_label, printable
 from mansard.errors import MansardError
 from mansard.model.comparison import Comparison
 from mansard.study.blocks import Block, Heading, Paragraph, Table
 from mansard.study.gather import Entry, Study
 from mansard.study.words import UNKNOWN, count, share, si, time_text, with_share, work
 from mansard.workloads import TokenSize
+
+#: Kinds of layers that are shown.
+_LAYERS = 5
 
 
 def optimizers(study: Study) -> Iterator[Block]:
@@ -77,6 +80,28 @@ def frameworks(study: Study) -> Iterator[Block]:
         tuple(rows),
     )
     yield from _rivals(study, "deeplab")
+    yield from _layers(study)
+
+
+def _layers(study: Study) -> Iterator[Block]:
+    """Which layers of Keras the time goes to, where the run names them."""
+    for entry in study.entries:
+        if entry.cell.configuration.framework == "torch" or entry.analysis is None:
+            continue
+        whole = entry.analysis.totals
+        rows = [
+            (
+                key_label(layer, 60),
+                count(layer.launches),
+                si(layer.duration_s, "s"),
+                share(layer.duration_s, whole.duration_s),
+                si(layer.bytes_by_level.get("dram"), "B"),
+            )
+            for layer in entry.analysis.layers[:_LAYERS]
+        ]
+        if rows:
+            yield Heading(f"{entry.cell.title}, by layer", 3)
+            yield Table(("layer", "launches", "time", "of the step", "DRAM"), tuple(rows))
 
 
 def transformers(study: Study) -> Iterator[Block]:

@@ -11,6 +11,8 @@ from mansard.validate.cases import Case
 from mansard.validate.messages import Counted, LimitValues, Opening, Reply, Request
 
 _CHILD = "mansard.validate.child"
+#: Paragraph of docs/messages.md on a device that does not open.
+_NO_GPU = "no-gpu"
 _OPEN_S = 120.0
 _LIMITS_S = 60.0
 #: Of a batch: compiling and disassembling its kernels, and a dozen passes.
@@ -71,9 +73,11 @@ class ChildRig:
         try:
             reply = self._ask(Request(do="open", device=self._device), _OPEN_S)
         except WorkerDied as error:
-            raise DeviceError(f"cuda:{self._device} cannot be opened: {error}") from error
+            raise DeviceError(
+                f"cuda:{self._device} cannot be opened: {error}", slug=_NO_GPU
+            ) from error
         if reply.opening is None:
-            raise _refusal(reply)
+            raise _refusal(msgspec.structs.replace(reply, slug=reply.slug or _NO_GPU))
         self._opened = True
         return reply.opening
 

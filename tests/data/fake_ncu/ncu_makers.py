@@ -35,7 +35,7 @@ def traced(symbol="add", *, number=0, duration_us=10, shape=(4, 1, 1, 128, 1, 1)
         "end_ns": start + int(duration_us * 1000),
         "shape": shape,
         "shared_bytes": 0,
-        "in_region": True,
+        "region": 1,
     }
     return TracedLaunch(**(fields | changes))
 

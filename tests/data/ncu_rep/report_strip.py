@@ -17,9 +17,14 @@ sys.path.insert(0, str(HERE))
 import report_writer as w  # noqa: E402
 
 #: Options of the command line that stay; the program and its arguments do not.
-KEPT_OPTIONS = ("--clock-control", "--cache-control", "--replay-mode", "--graph-profiling")
-#: Fields of a result that go: call id, handles, sections, comments, rules, call stack.
+KEPT_OPTIONS = (
+    *("--clock-control", "--cache-control", "--replay-mode", "--graph-profiling"),
+    "--nvtx-push-pop-scope",
+)
+#: Fields of a kernel that go: call id, handles, sections, comments, rules, call stack.
 DROPPED_FIELDS = {2, 3, 4, 17, 18, 19, 28}
+#: Fields of a range that go: call id, sections.
+DROPPED_OF_RANGES = {2, 7}
 
 
 def parse(data: bytes) -> Iterator[tuple[int, bytes, int | bytes]]:
@@ -55,7 +60,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 def strip_result(data: bytes, thread: int) -> bytes:
     replaced = {
         1: lambda _: w.field(1, thread),
-        13: lambda value: w.field(13, b"".join(part for n, part, _ in parse(value) if n != 3)),
+        13: lambda value: w.field(13, without_instances(value)),
         14: lambda _: w.field(14, 1_700_000_000),
         21: lambda value: w.field(21, strip_nvtx(value, thread)),
     }
@@ -64,6 +69,24 @@ def strip_result(data: bytes, thread: int) -> bytes:
         for number, raw, value in parse(data)
         if number not in DROPPED_FIELDS
     )
+
+
+def strip_range(data: bytes, thread: int) -> bytes:
+    replaced = {
+        1: lambda _: w.field(1, thread),
+        4: lambda value: w.field(4, without_instances(value)),
+        5: lambda _: w.field(5, 1_700_000_000),
+        10: lambda value: w.field(10, strip_nvtx(value, thread)),
+    }
+    return b"".join(
+        replaced[number](value) if number in replaced else raw
+        for number, raw, value in parse(data)
+        if number not in DROPPED_OF_RANGES
+    )
+
+
+def without_instances(metric: bytes) -> bytes:
+    return b"".join(part for number, part, _ in parse(metric) if number != 3)
 
 
 def strip_nvtx(data: bytes, thread: int) -> bytes:
@@ -111,8 +134,10 @@ def strip(data: bytes, keep: set[int] | None = None) -> bytes:
             (size,) = struct.unpack_from("<I", data, at)
             entries.append(data[at + 4 : at + 4 + size])
             at += 4 + size
-        sources, results = entries[: head.get(1, 0)], entries[head.get(1, 0) :]
-        kept = []
+        first = head.get(1, 0)
+        after = first + head.get(2, 0)
+        sources, results, ranges = entries[:first], entries[first:after], entries[after:]
+        kept, kept_ranges = [], [strip_range(entry, 1234) for entry in ranges]
         for entry in results:
             if keep is None or launch in keep:
                 kept.append(strip_result(entry, 1234))
@@ -123,10 +148,11 @@ def strip(data: bytes, keep: set[int] | None = None) -> bytes:
             small.append(w.source(number, b"\x7fELF stripped"))
         names = [value.decode() for _, _, value in parse(head.get(4, b""))]
         details = strip_details(head[3]) if 3 in head else None
-        if kept or small or names or details:
+        if kept or kept_ranges or small or names or details:
             out += w.block(
                 sources=small,
                 results=kept,
+                ranges=kept_ranges,
                 names=names,
                 details=details,
                 process=(1234, "node17"),

@@ -140,6 +140,22 @@ def result(
     return head + b"".join(field(13, entry) for entry in metrics) + tail + more
 
 
+def range_result(
+    metrics: Iterable[bytes] = (), *, nvtx: bytes | None = None, thread: int = 1234
+) -> bytes:
+    """A result of range replay: no name, no shape, and other numbers of fields."""
+    head = message((1, thread), (2, 99))
+    tail = message(
+        (5, 1_700_000_000),
+        (6, 0),
+        (7, [message((1, "section0"), (2, "Command line profiler metrics"))]),
+        (10, nvtx),
+        (11, 1),
+        (15, 98784247809),
+    )
+    return head + b"".join(field(4, entry) for entry in metrics) + tail
+
+
 def nvtx_state(
     *,
     pushed: Sequence[tuple[int, int, Sequence[tuple[str, int]]]] = (),

@@ -543,6 +543,87 @@ class TestAboveRoof:
         assert rules(analyze(make_run(self.faster(gemm, 1.019)), machine)) == []
 
 
+class TestSecondFault:
+    """A kernel with two faults: both are said in one line, and counted once."""
+
+    FOUR = Provenance(devices=(DeviceFacts(sm_count=4),))
+
+    @pytest.fixture
+    def alone(self, nothing):
+        """A product of one block on CUDA cores: 80 ms of floor in 1 s, 8 ms on tensor cores."""
+        return nothing | {
+            "name": "precomputed_convolve_sgemm",
+            "duration_s": 1.0,
+            "grid_x": 1,
+            "grid_y": 1,
+            "grid_z": 1,
+            "flop_vector_fp32": 0.8e11,
+            "bytes_l1": 1e8,
+            "bytes_l2": 1e8,
+            "bytes_dram": 1e7,
+        }
+
+    def test_a_small_grid_without_tensor_work(self, make_run, machine, alone):
+        (found,) = advise(analyze(make_run(alone, provenance=self.FOUR), machine))
+        assert found.rule == "idle-sms"
+        # Three of four SMs are idle: 0.75 s; on tensor cores 1 s less 8 ms.
+        assert found.recoverable_s == pytest.approx(0.75)
+        assert found.sentence.endswith(
+            "Also no tensor work in precomputed_convolve_sgemm (1.00 s): up to 992 ms of the same "
+            "time."
+        )
+        (other,) = found.also
+        assert (other.rule, other.kernels) == ("off-tensor", ("precomputed_convolve_sgemm",))
+        assert other.recoverable_s == pytest.approx(0.992)
+
+    def test_only_the_kernels_that_have_both(self, make_run, machine, alone):
+        reduction = alone | {"name": "reduce_kernel"}
+        (found,) = advise(analyze(make_run(reduction, alone, provenance=self.FOUR), machine))
+        assert set(found.kernels) == {"reduce_kernel", "precomputed_convolve_sgemm"}
+        assert found.also[0].kernels == ("precomputed_convolve_sgemm",)
+
+    def test_a_second_fault_takes_no_part_in_the_order(self, make_run, machine, alone, nothing):
+        fill = nothing | {"name": "fill_kernel", "duration_s": 0.8, "bytes_dram": 1e8}
+        run = make_run(alone, fill, provenance=self.FOUR)
+        # 0.8 s of fills before 0.75 s of idle SMs, whatever tensor cores could win there.
+        assert rules(analyze(run, machine)) == ["fills", "idle-sms"]
+        assert sum(one.recoverable_s for one in advise(analyze(run, machine))) < 1.8
+
+    def test_short_launches_that_only_move_data(self, make_run, machine, nothing):
+        cast = nothing | {"name": "ConversionOp", "duration_s": 4e-6, "bytes_dram": 1e4}
+        fill = cast | {"name": "fill_kernel", "duration_s": 3e-6}
+        other = cast | {"name": "add_kernel", "duration_s": 2e-6, "flop_vector_fp32": 1e5}
+        (found,) = advise(analyze(make_run(*[cast, fill, other] * 9), machine))
+        assert found.rule == "launch-bound"
+        # 1 us of floor for each launch: 1e4 B at 10 GB/s.
+        assert found.recoverable_s == pytest.approx(9 * (9e-6 - 3e-6))
+        assert [(one.rule, one.kernels) for one in found.also] == [
+            ("casts-and-copies", ("ConversionOp",)),
+            ("fills", ("fill_kernel",)),
+        ]
+        assert "Also casts and copies in ConversionOp (36.0 us): up to 36.0 us" in found.sentence
+        assert "Also fills with a constant in fill_kernel (27.0 us)" in found.sentence
+
+    def test_a_sentence_names_two_and_the_json_all(self, make_run, machine, nothing):
+        moved = nothing | {"duration_s": 4e-6, "bytes_dram": 1e4}
+        names = ("ConversionOp", "fill_kernel", "nchwToNhwcKernel", "CatArrayBatchedCopy")
+        (found,) = advise(analyze(make_run(*(moved | {"name": name} for name in names)), machine))
+        assert len(found.also) == 4
+        assert found.sentence.count(" Also ") == 2
+
+    def test_what_follows_from_the_first_fault_is_none(self, make_run, machine, alone):
+        # It waits (latency-bound) because three of four SMs have nothing to do.
+        waits = alone | {"name": "reduce_kernel", "bytes_dram": 1e9, "bytes_l2": 1e9}
+        (found,) = advise(analyze(make_run(waits, provenance=self.FOUR), machine))
+        assert (found.rule, found.also) == ("idle-sms", ())
+        assert "Also" not in found.sentence
+
+    def test_little_is_not_told(self, make_run, machine, alone):
+        reduction = alone | {"name": "reduce_kernel", "duration_s": 100.0}
+        (found,) = advise(analyze(make_run(reduction, alone, provenance=self.FOUR), machine))
+        assert found.also == ()
+
+
 class TestOrder:
     """What comes first, and that nothing is counted twice."""
 
@@ -608,6 +689,9 @@ def test_no_advice_on_a_real_run_promises_more_than_the_counters_show(name):
     for one in of_kernels:
         spent = sum(kernels[key].duration_s for key in one.kernels)
         assert 0 < one.recoverable_s <= spent * (1 + 1e-12), one.rule
+        for other in one.also:
+            assert set(other.kernels) <= set(one.kernels)
+            assert 0 < other.recoverable_s <= spent * (1 + 1e-12)
     gained = sum(one.recoverable_s for one in of_kernels)
     assert gained <= analysis.totals.duration_s
 

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from mansard.analysis.compare import compare
+from mansard.analysis.compare import compare, comparisons
 from mansard.analysis.noise import Part as NoisePart
 from mansard.analysis.noise import half_interval, student
 from mansard.analysis.options import AnalysisOptions
@@ -457,14 +457,145 @@ def test_chance_makes_hardly_any_changes_and_real_ones_are_found(runs):
     assert changed(1.2) >= 350
 
 
-def test_steps_that_were_traced_are_told_with_what_they_take_alone(runs):
-    told = [Provenance(extra={"step_host_s": text}) for text in ("0.5", "0.25")]
-    rows = [{"name": "k", "step": 0, "start_s": start, "duration_s": 0.1} for start in (0.0, 0.9)]
-    (notice,) = [
-        each
-        for each in compare(*runs(rows, rows, provenances=told)).notices
-        if each.code == "step-traced"
-    ]
-    assert "a step takes 500 ms, then 250 ms (-50.0 %)" in notice.message
-    plain = compare(*runs(rows, rows)).notices
-    assert "step-traced" not in {each.code for each in plain}
+STEP = [{"name": "k", "step": 0, "start_s": start, "duration_s": 0.1} for start in (0.0, 0.9)]
+
+
+def stating(*texts, **more):
+    """Origins that state what a step takes without a trace."""
+    return [Provenance(extra=({"step_host_s": text} if text else {}) | more) for text in texts]
+
+
+class TestSteps:
+    """What a step takes: traced, and left alone."""
+
+    def test_the_step_without_a_trace_is_compared_beside_the_traced_one(self, runs):
+        found = compare(*runs(STEP, STEP, provenances=stating("0.5", "0.25")))
+        alone = found.totals.changes["step_time_untraced"]
+        assert (alone.a, alone.b, alone.relative) == (0.5, 0.25, -0.5)
+        assert alone.verdict == "noise unknown"
+        assert found.totals.changes["step_time"].verdict == "same"
+        assert "step-traced" not in {notice.code for notice in found.notices}
+
+    def test_a_run_that_does_not_say_leaves_it_unknown_and_that_is_told(self, runs):
+        found = compare(*runs(STEP, STEP, provenances=stating("0.5", "")))
+        assert found.totals.changes["step_time_untraced"].verdict == "unknown"
+        (said,) = [each.message for each in found.notices if each.code == "step-traced"]
+        assert "left alone, a step of a takes 500 ms, and b does not say" in said
+
+    def test_where_neither_run_says_there_is_nothing_to_tell(self, runs):
+        found = compare(*runs(STEP, STEP))
+        assert found.totals.changes["step_time_untraced"].relative is None
+        assert "step-traced" not in {notice.code for notice in found.notices}
+
+    @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
+    def test_a_time_that_cannot_be_is_none(self, runs, text):
+        found = compare(*runs(STEP, STEP, provenances=stating("0.5", text)))
+        assert found.totals.changes["step_time_untraced"].b is None
+
+    def test_of_a_phase_nobody_knows_it(self, runs):
+        rows = [row | {"phase": "forward"} for row in STEP]
+        a, b = runs(rows, rows, provenances=stating("0.5", "0.25"))
+        found = compare(Part(a, phase="forward"), Part(b, phase="forward"))
+        assert found.totals.changes["step_time_untraced"].a is None
+
+    def test_files_are_its_repeats(self, tmp_path, write_rows):
+        """0.9, 1.0, 1.1 s against 1.9, 2.0, 2.1 s: variances 0.01, 4 degrees of freedom."""
+        sides = []
+        for side, middle in (("a", 1.0), ("b", 2.0)):
+            origins = stating(*(f"{middle + off:.1f}" for off in (-0.1, 0, 0.1)))
+            paths = [tmp_path / f"{side}{n}.parquet" for n in range(3)]
+            for rank, (path, origin) in enumerate(zip(paths, origins, strict=True)):
+                write_rows([row | {"rank": rank} for row in STEP], path, origin)
+            sides.append(Run(files=tuple(paths), provenance=tuple(origins), label=side))
+        alone = compare(*sides).totals.changes["step_time_untraced"]
+        assert (alone.a, alone.b) == (pytest.approx(1.0), pytest.approx(2.0))
+        assert (alone.repeats, alone.repeats_a, alone.repeats_b) == ("files", 3, 3)
+        assert alone.noise == pytest.approx(4.604 * math.sqrt(0.02 / 3))
+        assert alone.verdict == "changed"
+
+    def test_a_rank_has_that_of_its_own_file(self, tmp_path, write_rows):
+        origins = [*stating("0.5", rank="0"), *stating("0.75", rank="1")]
+        paths = [tmp_path / f"rank{rank}.parquet" for rank in (0, 1)]
+        for rank, (path, origin) in enumerate(zip(paths, origins, strict=True)):
+            write_rows([row | {"rank": rank} for row in STEP], path, origin)
+        run = Run(files=tuple(paths), provenance=tuple(origins), label="run")
+        alone = compare(Part(run, rank=0), Part(run, rank=1)).totals.changes["step_time_untraced"]
+        assert (alone.a, alone.b) == (0.5, 0.75)
+
+
+class TestNetwork:
+    """Rows by what the framework called."""
+
+    ROWS = (
+        {"name": "gemm", "op": "mm", "module": "blocks.0.mix", "duration_s": 1.0},
+        {"name": "gemm", "op": "mm", "module": "blocks.1.mix", "duration_s": 2.0},
+        {"name": "add", "op": "add", "module": "blocks.1.mix", "duration_s": 0.5},
+        {"name": "adam", "op": "adam", "module": None, "duration_s": 0.25},
+    )
+
+    def moved(self, runs, by):
+        """The second run takes twice as long in blocks.1.mix, and 0.125 s more in adam."""
+        faster = [
+            self.ROWS[0],
+            *(row | {"duration_s": 2 * row["duration_s"]} for row in self.ROWS[1:3]),
+        ]
+        found = compare(*runs(self.ROWS, [*faster, self.ROWS[3] | {"duration_s": 0.375}]), by=by)
+        assert found.by == by
+        return [(row.key, row.matched_by, row.moved_s) for row in found.rows]
+
+    def test_modules(self, runs):
+        assert self.moved(runs, "module") == [
+            ("blocks.1.mix", "name", 2.5),
+            (None, "name", 0.125),
+            ("blocks.0.mix", "name", 0.0),
+        ]
+
+    def test_layers_take_modules_that_are_built_alike_together(self, runs):
+        assert self.moved(runs, "layer") == [("blocks.*.mix", "name", 2.5), (None, "name", 0.125)]
+
+    def test_operators(self, runs):
+        assert self.moved(runs, "operator") == [
+            ("mm", "name", 2.0),
+            ("add", "name", 0.5),
+            ("adam", "name", 0.125),
+        ]
+
+    def test_what_only_one_network_has_is_new_or_gone(self, runs):
+        other = [row | {"module": "head"} for row in self.ROWS[:1]]
+        found = compare(*runs(self.ROWS[:1], other), by="module")
+        assert {(row.key, row.matched_by) for row in found.rows} == {
+            ("blocks.0.mix", "only a"),
+            ("head", "only b"),
+        }
+
+    @pytest.mark.parametrize("by", ["module", "layer", "operator"])
+    def test_steps_are_their_repeats(self, runs, by):
+        """Both kernels of each step: sums 1.1, 1.0, 1.2 s on each side; 4 degrees of freedom."""
+        rows = [
+            {"name": name, "op": "mm", "module": "fc", "step": step, "duration_s": each / 2}
+            for step, each in enumerate((1.1, 1.0, 1.2))
+            for name in ("gemm", "add")
+        ]
+        (row,) = compare(*runs(rows, rows), by=by).rows
+        half = 4.604 * math.sqrt(0.02 / 3) / 1.1
+        assert row.changes["gpu_time"].noise == pytest.approx(half)
+
+    @pytest.mark.parametrize("by", ["module", "layer", "operator"])
+    def test_the_run_that_names_none_is_told(self, runs, by):
+        plain = [{"name": "gemm", "duration_s": 1.0}]
+        with pytest.raises(UsageError, match=f"^b names no {by}s: 'mansard profile' of a PyTorch"):
+            compare(*runs(self.ROWS, plain), by=by)
+
+    def test_all_that_both_runs_name_at_once(self, runs):
+        found = comparisons(*runs(self.ROWS, self.ROWS), by="layer")
+        assert [each.by for each in found] == [
+            "layer", "kernel", "family", "phase", "module", "operator",
+        ]  # fmt: skip
+        plain = [{"name": "gemm", "duration_s": 1.0}]
+        found = comparisons(*runs(self.ROWS, plain))
+        assert [each.by for each in found] == ["kernel", "family", "phase"]
+
+    def test_each_of_all_is_as_if_compared_alone(self, runs):
+        a, b = runs([row | {"step": n} for n in range(3) for row in self.ROWS], self.ROWS)
+        for each in comparisons(a, b):
+            assert each == compare(a, b, by=each.by)

@@ -14,6 +14,7 @@ import pytest
 
 from mansard import engine, readers
 from mansard.analysis import analyze
+from mansard.analysis.compare import compare
 from mansard.analysis.whole_files import on_whole_files, without_damaged
 from mansard.cli import main
 from mansard.errors import FormatError, InputError
@@ -141,6 +142,36 @@ def test_a_column_of_another_type(job, value):
     found = analyze(readers.open(job))
     assert_only_rank_4_is_left_out(found)
     assert "duration_s holds" in left_out(found)[0]
+
+
+@pytest.mark.parametrize("value", ["7", "1.5", "true", "now()", "{'a': 1}", "['x']"])
+@pytest.mark.parametrize("column", ["name", "phase", "module"])
+def test_a_column_of_text_that_holds_something_else(job, column, value):
+    """Beside texts of other files DuckDB would make it a text."""
+    path = job / "rank4.parquet"
+    rewrite(path, f"SELECT * REPLACE ({value} AS {column}) FROM launched")
+    found = analyze(readers.open(job))
+    assert_only_rank_4_is_left_out(found)
+    assert f"{column} holds" in left_out(found)[0]
+    with pytest.raises(
+        FormatError, match=rf"rank4\.parquet are not those of a run: {column} holds"
+    ):
+        analyze(readers.open(path))
+
+
+def test_a_column_of_text_without_any_value_is_no_damage(job):
+    rewrite(job / "rank4.parquet", "SELECT * REPLACE (NULL AS phase) FROM launched")
+    found = analyze(readers.open(job))
+    assert (left_out(found), found.totals.launches) == ([], RANKS * LAUNCHES)
+
+
+def test_a_comparison_leaves_a_damaged_file_out_as_a_report_does(job, sound):
+    rewrite(job / "rank4.parquet", "SELECT * REPLACE (7 AS phase) FROM launched")
+    found = compare(readers.open(sound), readers.open(job))
+    (told,) = [n for n in found.notices if n.code == "unreadable-file"]
+    assert "rank4.parquet" in told.message
+    assert told.partial
+    assert (found.repeats_a, found.repeats_b) == (RANKS, RANKS - 1)
 
 
 @pytest.mark.parametrize("name", [b"bytes_dra\xca", b"\xca\xcates_dram", b"\0ytes_dram"])

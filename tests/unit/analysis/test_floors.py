@@ -287,3 +287,13 @@ def test_a_pipe_without_a_roof_has_no_floor_of_zero(make_run, machine, nothing):
     found = analyze(make_run(work, idle), only_l2).totals
     assert found.floors_s.get("tensor") is None
     assert (found.floor_s, found.efficiency) == (None, None)
+
+
+def test_a_link_that_only_a_copy_took_leaves_kernels_their_bound(make_run, machine, nothing):
+    link = Ceiling(kind="bandwidth", level="link", instruction="PCIe", value=1e9, unit="byte/s")
+    linked = msgspec.structs.replace(machine, ceilings=(*machine.ceilings, link))
+    work = nothing | {"name": "k", "duration_s": 1.0, "bytes_dram": 1e9, "bytes_link": None}
+    copy = nothing | {"kind": "memcpy", "name": "memcpy DtoH", "duration_s": 1.0, "bytes_link": 4.0}
+    kernels = {each.key: each for each in analyze(make_run(work, copy), linked).kernels}
+    assert kernels["k"].bound == "dram"
+    assert kernels["memcpy DtoH"].floors_s["link"] == 4e-9

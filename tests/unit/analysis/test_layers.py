@@ -2,9 +2,11 @@
 
 import pytest
 
+from mansard import engine
 from mansard.analysis import analyze, layers
 from mansard.charts.rows import groups_of
-from mansard.errors import UsageError
+from mansard.errors import FormatError, UsageError
+from mansard.store import open_run
 
 #: Two layers; the second one runs two kernels. The optimizer is in no module.
 STEP = (
@@ -67,7 +69,7 @@ def test_runs_that_are_too_large_are_left_alone(make_run, monkeypatch, limit):
 
 def test_a_run_that_names_too_many_is_not_said_to_name_none_alone(make_run, monkeypatch):
     monkeypatch.setattr(layers, "MOST_GROUPS", 2)
-    with pytest.raises(UsageError, match=r"more than 10,000, or has more than 1,000,000 launches"):
+    with pytest.raises(UsageError, match=r"more than 2, or has more than 1,000,000 launches"):
         groups_of(analyze(make_run(*STEP)), "module")
 
 
@@ -75,3 +77,22 @@ def test_values_that_cannot_be_are_left_out_of_a_module_too(make_run):
     rows = [STEP[0] | {"duration_s": -1.0}, STEP[0]]
     (found,) = analyze(make_run(*rows)).modules
     assert (found.launches, found.untimed_launches, found.duration_s) == (2, 1, 1.0)
+
+
+def test_a_module_that_is_a_number_is_refused_beside_text_too(tmp_path, write_rows):
+    """Alone such a file is refused; DuckDB would read 7 among texts as the text 7."""
+    paths = [tmp_path / f"rank{rank}.parquet" for rank in (0, 1)]
+    for path in paths:
+        write_rows(STEP, path)
+    with engine.connect(threads=1) as connection:
+        connection.execute(f"CREATE TABLE launched AS FROM '{paths[1]}'")
+        connection.execute(
+            f"COPY (SELECT * REPLACE (7 AS module) FROM launched) TO '{paths[1]}' (FORMAT parquet, "
+            'KV_METADATA {mansard: \'{"format": "mansard-run/1"}\'})'
+        )
+    found = analyze(open_run(tmp_path))
+    (told,) = [notice for notice in found.notices if notice.code == "unreadable-file"]
+    assert f"{paths[1]} is no run: module holds INTEGER instead of VARCHAR" in told.message
+    assert {group.key for group in found.modules} == {"fc1", "fc2", None}
+    with pytest.raises(FormatError, match=r"rank1\.parquet .* module holds INTEGER"):
+        analyze(open_run(paths[1]))

@@ -61,7 +61,9 @@ def test_nothing_else_is_a_limit(text):
 
 
 def test_a_metric_that_does_not_exist_is_told_with_those_that_do():
-    with pytest.raises(UsageError, match=r"no metric 'speed'.*step_time, gpu_time, flop"):
+    with pytest.raises(
+        UsageError, match=r"no metric 'speed'.*step_time_untraced, step_time, gpu_time, flop"
+    ):
         parse_limit("speed > 3%")
 
 
@@ -107,3 +109,6 @@ def test_what_is_unknown_cannot_be_checked():
     found = comparison("step_time", None, 1.0)
     with pytest.raises(UsageError, match="start times"):
         parse_limit("step_time > +3%").broken_by(found)
+    found = comparison("step_time_untraced", None, 1.0)
+    with pytest.raises(UsageError, match="a phase has none"):
+        parse_limit("step_time_untraced > +3%").broken_by(found)

@@ -127,7 +127,27 @@ class TestTerminal:
     def test_the_headline_is_the_step_and_its_noise(self):
         lines = shown(comparison()).splitlines()
         assert lines[0] == "before.parquet -> after.parquet"
-        assert lines[1] == "step time 4.00 ms -> 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)"
+        assert " ".join(lines[1:3]) == (
+            "step time of a traced step 4.00 ms -> 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)"
+        )
+
+    def test_the_headline_is_the_step_without_a_trace_where_both_runs_know_it(self):
+        alone = change("step_time_untraced", 2e-3, 3e-3, verdict="noise unknown")
+        changes = {"step_time_untraced": alone, **comparison().totals.changes}
+        text = shown(comparison(totals=Difference(key=None, changes=changes)), 160)
+        assert text.splitlines()[1] == (
+            "step time without a trace 2.00 ms -> 3.00 ms, +50.0 %, 1.50x as long "
+            "(fewer than 3 files: noise unknown)"
+        )
+        assert re.search(r"step, untraced +2\.00 ms +3\.00 ms +\+50\.0 % \? +unknown", text)
+        assert re.search(r"step, traced +4\.00 ms +3\.20 ms +-20\.0 %", text)
+
+    @pytest.mark.parametrize("by", ["module", "layer", "operator"])
+    def test_the_rows_of_a_network_have_their_title(self, by):
+        text = shown(comparison(row("blocks.*.mix", short_name=None), row(None), by=by))
+        assert f"{by.title()}s, by difference in time" in text
+        assert re.search(r"1 blocks\.\*\.mix +2\.00 ms", text)
+        assert re.search(r"2 \(none\) +2\.00 ms", text)
 
     def test_the_totals_with_noise(self):
         text = shown(comparison())
@@ -181,7 +201,10 @@ class TestMarkdown:
     def test_what_it_says(self):
         text = comparison_markdown([comparison()])
         assert text.startswith("### `before.parquet` → `after.parquet`\n")
-        assert "**step time 4.00 ms → 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)**" in text
+        assert (
+            "**step time of a traced step 4.00 ms → 3.20 ms, -20.0 %, 1.25x as fast (noise ± 1.5 %)**"
+            in text
+        )
         assert "| GPU time | 2.00 ms | 1.00 ms | -50.0 % | ± 2.0 % |" in text
         assert (
             "| `gemm_kernel` | 2.00 ms | 1.00 ms | -50.0 % | -1.00 ms | DRAM -25.0 %, "

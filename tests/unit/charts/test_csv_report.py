@@ -7,6 +7,7 @@ import math
 import pytest
 
 from mansard.charts.csv_report import kernels_csv, roofs_csv
+from mansard.charts.json_report import report_dict
 from mansard.charts.scene import roofline_scene
 from mansard.errors import UsageError
 
@@ -30,12 +31,46 @@ def test_units_stand_in_the_header(h200):
     assert "floor_tensor_s" in header
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize(
+    "start", ["=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20"]
+)
 def test_a_name_is_never_a_formula(start, make_analysis, make_kernel):
     hostile = f"{start}cmd|' /C calc'!A0"
     (row,) = rows_of(kernels_csv(make_analysis([make_kernel(hostile, short_name=hostile)])))
     assert row["name"] == f"'{hostile}"
     assert row["short_name"] == f"'{hostile}"
+
+
+@pytest.mark.parametrize(
+    "control", ["\0", "\x1b[31m", "\x07", "\x7f", "\x9b31m", "\u202e", "\u2066"]
+)
+def test_terminal_escapes_and_turned_text_do_not_reach_a_cell(control, make_analysis, make_kernel):
+    (row,) = rows_of(kernels_csv(make_analysis([make_kernel(f"a{control}b")])))
+    assert row["name"] == f"a\ufffd{control[1:]}b"
+
+
+def test_a_control_in_front_of_a_formula_leaves_no_formula(make_analysis, make_kernel):
+    (row,) = rows_of(kernels_csv(make_analysis([make_kernel("\x1b=1+1")])))
+    assert row["name"] == "\ufffd=1+1"
+
+
+def test_a_name_of_10_mb_is_cut_in_its_middle_and_that_is_said(make_analysis, make_kernel):
+    name = "<head" + 10_000_000 * "x" + "tail>"
+    analysis = make_analysis([make_kernel(name, short_name="k")])
+    text = kernels_csv(analysis)
+    assert len(text) < 32_767
+    (row,) = rows_of(text)
+    assert row["name"].startswith("<headxxx")
+    assert row["name"].endswith("xxxtail>")
+    # 5 + 10,000,000 + 5 letters, of which 20,000 and 9,000 are kept.
+    assert "9971010 letters left out here; the JSON report has them all" in row["name"]
+    assert report_dict(analysis)["kernels"][0]["name"] == name
+
+
+def test_a_name_that_fits_is_whole(make_analysis, make_kernel):
+    name = 30_000 * "\U0001f600"
+    (row,) = rows_of(kernels_csv(make_analysis([make_kernel(name)])))
+    assert row["name"] == name
 
 
 def test_a_negative_number_stays_a_number(make_analysis, make_kernel):

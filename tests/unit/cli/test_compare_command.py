@@ -1,5 +1,7 @@
 """``mansard compare`` from the command line: formats, exit codes, refusals."""
 
+import base64
+import gzip
 import json
 import re
 import shutil
@@ -9,8 +11,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from mansard import engine
 from mansard.cli.compare import compare
 from mansard.errors import InputError, UsageError
+from mansard.model.provenance import Provenance
+from mansard.store import write_run
 
 ROOT = Path(__file__).parents[3]
 DEMO = ROOT / "src" / "mansard" / "demo"
@@ -154,3 +159,67 @@ def test_what_cannot_be_compared_is_told(run, arguments, error, said):
     done = run(*arguments)
     assert isinstance(done.exception, error)
     assert said in str(done.exception)
+
+
+def test_runs_of_one_name_are_called_by_their_folders(run, tmp_path):
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+        shutil.copy(ZOO, tmp_path / name / "run.parquet")
+    files = [tmp_path / name / "run.parquet" for name in ("before", "after")]
+    assert run(*files).stdout.startswith("before/run.parquet -> after/run.parquet\n")
+    assert run(files[0], files[0]).stdout.startswith("run.parquet -> run.parquet\n")
+
+
+@pytest.mark.parametrize("by", ["module", "layer", "operator"])
+def test_rows_that_the_runs_do_not_name_are_refused_with_the_run(run, by):
+    error = run(ZOO, ZOO, "--by", by).exception
+    assert isinstance(error, UsageError)
+    assert str(error).startswith(f"h200-zoo.parquet names no {by}s: 'mansard profile'")
+
+
+class TestNetwork:
+    """A network whose modules are named."""
+
+    @pytest.fixture
+    def network(self, tmp_path):
+        path = tmp_path / "network.parquet"
+        rows = "('gemm', 'mm', 'blocks.0.mix', 0.5), ('adam', 'adam', NULL, 0.25)"
+        with engine.connect(threads=1) as connection:
+            select = f"SELECT * FROM (VALUES {rows}) AS t(name, op, module, duration_s)"
+            write_run(connection, select, Provenance(), path)
+        return path
+
+    @pytest.mark.parametrize(
+        ("by", "keys"),
+        [
+            ("module", {"blocks.0.mix", None}),
+            ("layer", {"blocks.*.mix", None}),
+            ("operator", {"mm", "adam"}),
+        ],
+    )
+    def test_rows(self, run, network, by, keys):
+        found = json.loads(run(network, network, "--by", by, "--json").stdout)
+        assert found["by"] == by
+        assert {row["key"] for row in found["rows"]} == keys
+
+    def test_the_page_has_all_kinds_of_rows_that_both_name(self, run, network, tmp_path):
+        run(network, network, "--by", "layer", "-o", tmp_path / "c.html")
+        text = (tmp_path / "c.html").read_text()
+        assert "<h3>Layers, by difference in time</h3>" in text
+        assert "<h3>Modules, by" not in text  # many: they stand in the table alone
+        page = page_data(text)
+        assert list(page["pairs"][0]) == [
+            "layer", "kernel", "family", "phase", "module", "operator",
+        ]  # fmt: skip
+        run(network, ZOO, "--allow-unlike", "-o", tmp_path / "c.html")
+        page = page_data((tmp_path / "c.html").read_text())
+        assert list(page["pairs"][0]) == ["kernel", "family", "phase"]
+
+
+def page_data(text):
+    """What the script of a page reads."""
+    content = re.search(r'<script[^>]*type="application/[^"]*"[^>]*>([^<]*)</script>', text)[1]
+    try:
+        return json.loads(content)
+    except json.JSONDecodeError:
+        return json.loads(gzip.decompress(base64.b64decode(content)))

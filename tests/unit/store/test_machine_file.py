@@ -5,9 +5,23 @@ import math
 
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from mansard.bench import verdict
+from mansard.bench.cpu import ceilings as cpu_ceilings
+from mansard.bench.cpu import recipes
+from mansard.bench.kernels import kernels
 from mansard.errors import MachineError, OutputError
-from mansard.model.machine import MACHINE_FORMAT, Ceiling, Machine
+from mansard.model.device import DeviceFacts
+from mansard.model.machine import (
+    MACHINE_FORMAT,
+    ROOM_ABOVE_LIMIT,
+    ROOM_ABOVE_LIMIT_CPU,
+    Ceiling,
+    Machine,
+)
+from mansard.model.paths import MACHINE_PATHS
 from mansard.store import load_machine, machine, save_machine, shipped_machines
 
 ROOF = Ceiling(kind="compute", value=1e12, unit="flop/s", path="vector fp32", samples=(1e12, 9e11))
@@ -95,12 +109,75 @@ class TestWrong:
             ({"sm_clock_hz": 0}, "has sm_clock_hz 0"),
             ({"status": "refused", "value": None}, "refused without a reason"),
             ({"status": "refused", "reason": " "}, "refused without a reason"),
+            ({"path": "vector fp23"}, "unknown path 'vector fp23'; it can be vector fp64, "),
+            ({"path": "Vector FP32"}, "unknown path"),
+            (
+                {"kind": "bandwidth", "unit": "byte/s", "path": None, "level": "hbm"},
+                "unknown level 'hbm'; it can be shared, l1, l2, l3, dram, link",
+            ),
+            ({"kind": "latency", "unit": "s", "path": None, "level": "L9"}, "unknown level"),
+            ({"limit_at_clock": 9e11}, r"value 1e\+12, 111.1 % of its limit_at_clock 9e\+11"),
+            ({"limit_at_clock": 0}, "has limit_at_clock 0"),
+            ({"limit_at_clock": -2e12}, "must be positive"),
+            (
+                {"limit_at_clock": 2e12, "share_of_limit": 0.9},
+                r"share_of_limit 0.9, but value 1e\+12, 50 % of its limit_at_clock 2e\+12",
+            ),
+            ({"share_of_limit": 1.1}, r"share_of_limit 1.1: nothing is faster"),
+            ({"share_of_limit": 0}, "has share_of_limit 0"),
         ],
     )
     def test_a_ceiling(self, tmp_path, changes, told):
         (tmp_path / "m.json").write_text(text_of(**changes))
         with pytest.raises(MachineError, match=told):
             load_machine(tmp_path / "m.json")
+
+    def test_the_ceiling_is_named_and_what_to_do(self, tmp_path):
+        (tmp_path / "m.json").write_text(text_of(value=-1, instruction="fma"))
+        told = (
+            r"m\.json: ceiling 0 \(compute vector fp32 fma\) has value -1.0; it must be positive "
+            r"and finite; correct it, or measure again with 'mansard bench -o FILE'$"
+        )
+        with pytest.raises(MachineError, match=told):
+            load_machine(tmp_path / "m.json")
+
+    @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "true", '"1"', "[]"])
+    @pytest.mark.parametrize("key", ["value", "limit_at_clock", "share_of_limit"])
+    def test_what_is_no_number_of_json(self, tmp_path, key, number):
+        (tmp_path / "m.json").write_text(text_of(**{key: 12345}).replace("12345", number))
+        with pytest.raises(MachineError, match=r"m\.json is not a machine file"):
+            load_machine(tmp_path / "m.json")
+
+    @pytest.mark.parametrize("capability", [None, "9.0"])
+    @pytest.mark.parametrize(
+        ("value", "cpu", "gpu"),
+        # A GPU reads its clock, a CPU tells it from a loop.
+        [(1.0049, True, True), (1.0051, True, False), (1.019, True, False), (1.021, False, False)],
+    )
+    def test_the_room_above_a_limit(self, tmp_path, capability, value, cpu, gpu):
+        device = DeviceFacts(compute_capability=capability)
+        roof = msgspec.structs.replace(ROOF, value=value * 1e12, limit_at_clock=1e12)
+        some = msgspec.structs.replace(SOME, device=device, ceilings=(roof,))
+        if gpu if capability else cpu:
+            save_machine(some, tmp_path / "m.json")
+            assert load_machine(tmp_path / "m.json") == some
+        else:
+            with pytest.raises(MachineError, match="nothing is faster than its limit"):
+                save_machine(some, tmp_path / "m.json")
+
+    def test_a_cpu_above_a_documented_limit_is_kept_where_the_bench_remarks_on_it(self, tmp_path):
+        roof = msgspec.structs.replace(
+            ROOF, limit_at_clock=5e11, share_of_limit=2.0, reason="the limit or the clock is wrong"
+        )
+        save_machine(msgspec.structs.replace(SOME, ceilings=(roof,)), tmp_path / "m.json")
+
+    def test_the_room_is_that_of_the_bench(self):
+        assert verdict._TOLERANCE == ROOM_ABOVE_LIMIT
+        assert cpu_ceilings._ABOVE_LIMIT == 1 + ROOM_ABOVE_LIMIT_CPU
+
+    def test_every_path_that_is_measured_is_known(self):
+        assert {kernel.path for kernel in kernels()} <= set(MACHINE_PATHS)
+        assert set(recipes.PATHS) <= set(MACHINE_PATHS)
 
     def test_infinity_is_no_ceiling(self, tmp_path):
         for value in (math.inf, math.nan):
@@ -139,6 +216,77 @@ class TestWrong:
             file.truncate(65 * 1024**2)
         with pytest.raises(MachineError, match="at most"):
             load_machine(path)
+
+
+def stretched(factor):
+    """A value edited by hand, its share with it or not."""
+    return st.sampled_from(
+        [
+            lambda c: c | {"value": c["value"] * factor},
+            lambda c: c | {"value": c["value"] * factor, "share_of_limit": None},
+            lambda c: (
+                c | {"value": c["value"] * factor, "share_of_limit": c["share_of_limit"] * factor}
+            ),
+        ]
+    )
+
+
+WRONG = st.one_of(
+    st.floats(min_value=1.2, max_value=1e6).flatmap(stretched),
+    st.floats(max_value=0, allow_infinity=False, allow_nan=False).map(
+        lambda number: lambda c: c | {"value": number}
+    ),
+    st.floats(min_value=0.01, max_value=0.5).map(
+        lambda number: lambda c: c | {"share_of_limit": c["share_of_limit"] - number}
+    ),
+    st.sampled_from(["kind", "path", "level"]).flatmap(
+        lambda key: st.text(max_size=80).map(
+            lambda word: lambda c: c | {key: f"x{word}", "share_of_limit": c["share_of_limit"]}
+        )
+    ),
+)
+
+
+class TestEdited:
+    """The shipped machine after a hand has been at it."""
+
+    @settings(max_examples=60, deadline=None)
+    @given(place=st.integers(min_value=0), wrong=WRONG)
+    def test_a_wrong_ceiling_is_refused_by_its_number(self, tmp_path_factory, place, wrong):
+        machine = msgspec.to_builtins(load_machine("h200-sxm"))
+        bounded = [
+            (index, ceiling)
+            for index, ceiling in enumerate(machine["ceilings"])
+            # 0.8 of the limit times 1.2 is not above it yet.
+            if ceiling.get("share_of_limit", 0) > 0.9
+        ]
+        index, ceiling = bounded[place % len(bounded)]
+        machine["ceilings"] = list(machine["ceilings"])
+        machine["ceilings"][index] = wrong(ceiling)
+        path = tmp_path_factory.mktemp("edited") / "m.json"
+        path.write_bytes(msgspec.json.encode({"schema": MACHINE_FORMAT} | machine))
+        with pytest.raises(MachineError, match=rf"ceiling {index} |ceilings\[{index}\]"):
+            load_machine(path)
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        value=st.floats(min_value=1e-9, max_value=1e18),
+        share=st.floats(min_value=1e-6, max_value=1.004),
+        path=st.sampled_from(MACHINE_PATHS),
+    )
+    def test_what_fits_together_is_kept(self, tmp_path_factory, value, share, path):
+        roof = Ceiling(
+            kind="compute",
+            value=value,
+            unit="flop/s",
+            path=path,
+            limit_at_clock=value / share,
+            share_of_limit=share,
+        )
+        some = msgspec.structs.replace(SOME, ceilings=(roof,))
+        target = tmp_path_factory.mktemp("kept") / "m.json"
+        save_machine(some, target)
+        assert load_machine(target) == some
 
 
 class TestPaper:

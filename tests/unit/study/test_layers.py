@@ -8,10 +8,12 @@ from mansard.store import open_run
 from mansard.study.cell import Layer
 from mansard.study.layers import (
     BACKWARD,
+    BOTH,
     FORWARD,
     OF_DATA,
     OF_WEIGHTS,
     Launch,
+    by_module,
     expected,
     matched,
     tensor_launches,
@@ -71,6 +73,40 @@ def test_an_attention_is_one_launch_and_may_skip_what_is_masked():
 
 def test_a_cell_without_layers_is_not_matched():
     assert matched((), (), "forward") is None
+
+
+def of_modules(*found):
+    return [Launch("k", flop, 1e-3, module) for module, flop in found]
+
+
+def test_launches_of_a_module_stand_together_beside_its_layer():
+    launches = of_modules(("body", 30), ("stem", 12), ("body", 20), ("body", 15))
+    products = by_module(LAYERS, launches, "backward")
+    assert [(each.layer.name, each.part, each.flop, each.excess) for each in products] == [
+        ("stem", OF_WEIGHTS, 10, 2),
+        ("body", BOTH, 60, 5),
+    ]
+    assert products[1].launch.duration_s == pytest.approx(3e-3)
+
+
+def test_launches_that_stand_together_have_the_name_of_the_longest():
+    launches = [Launch("short", 10, 1e-3, "stem"), Launch("long", 1, 2e-3, "stem")]
+    (product,) = by_module(LAYERS[:1], launches, "forward")
+    assert (product.launch.name, product.launch.flop) == ("long", 11)
+
+
+def test_a_layer_with_fewer_launches_than_gradients_is_left_out():
+    products = by_module(LAYERS, of_modules(("body", 30), ("stem", 10)), "backward")
+    assert [each.layer.name for each in products] == ["stem"]
+
+
+@pytest.mark.parametrize("module", ["elsewhere", None])
+def test_a_launch_of_no_layer_leaves_nothing_to_compare(module):
+    assert by_module(LAYERS, of_modules(("stem", 10), (module, 30)), "forward") is None
+
+
+def test_layers_of_one_name_cannot_be_told_apart_by_it():
+    assert by_module((*LAYERS, LAYERS[0]), of_modules(("stem", 10)), "forward") is None
 
 
 @pytest.mark.parametrize(("phase", "launches"), [("forward", 67), ("backward", 133)])

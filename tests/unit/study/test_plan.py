@@ -78,7 +78,9 @@ def test_a_tiny_plan_has_the_same_cells_at_another_size():
 @pytest.mark.parametrize("pair", pairs("cuda:0"), ids=lambda pair: pair.change)
 def test_the_cells_of_a_pair_differ_in_one_thing(pair):
     before, after = (dataclasses.asdict(BY_NAME[name]) for name in (pair.before, pair.after))
-    assert sum(before[key] != after[key] for key in before) == 1
+    differ = {key for key in before if before[key] != after[key]}
+    # A framework brings its optimizer.
+    assert len(differ - ({"optimizer"} if "framework" in differ else set())) == 1
 
 
 @pytest.mark.parametrize("pair", pairs("cuda:0"), ids=lambda pair: pair.change)

@@ -34,7 +34,7 @@ def comparisons_data(pairs: Sequence[Sequence[Comparison]]) -> dict[str, Any]:
     """Return all that the page shows by script, as plain values.
 
     Args:
-        pairs: for each two runs their comparisons by kernel, family or phase.
+        pairs: for each two runs their comparisons by kernel, family, phase, ...
     """
     return {
         "format": COMPARISON_PAGE_FORMAT,

@@ -20,6 +20,7 @@ from mansard.charts.change_text import (
 from mansard.charts.changes_scene import Bar, ChangesScene, changes_scene
 from mansard.charts.labels import distinct, printable, run_facts
 from mansard.charts.page.sections import notices_html
+from mansard.charts.rows import ROW_TITLES
 from mansard.model.comparison import Change, Comparison, Difference
 
 #: Size of a bar in its own units; it is stretched to its cell.
@@ -102,10 +103,9 @@ def _total(change: Change) -> list[str]:
 
 
 def groups_html(comparison: Comparison) -> str:
-    """Return families or phases as a whole section; nothing where there is one row or none."""
+    """Return families, phases, ... as a whole section; nothing where no row has a name."""
     if len(comparison.rows) < 2 and all(row.key is None for row in comparison.rows):
         return ""
-    word = {"family": "Families", "phase": "Phases", "kernel": "Kernels"}[comparison.by]
     rows = "\n".join(
         _row(_group(row), numbers=(1, 2, 3, 4, 5)) for row in comparison.rows[:_MOST_ROWS]
     )
@@ -120,8 +120,9 @@ def groups_html(comparison: Comparison) -> str:
         )
     )
     return (
-        f'<section><h3>{word}, by difference in time</h3><div class="scroll"><table class="plain '
-        f'groups"><thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table></div>{more}'
+        f"<section><h3>{ROW_TITLES[comparison.by]}, by difference in time</h3>"
+        '<div class="scroll"><table class="plain groups">'
+        f"<thead><tr>{heads}</tr></thead><tbody>\n{rows}\n</tbody></table></div>{more}"
         "</section>"
     )
 

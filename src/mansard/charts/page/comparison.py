@@ -32,14 +32,19 @@ _SCRIPTS = (
 )
 
 
+#: What stands there without a script. Modules and operators are many, and layers sum them up.
+_SECTIONS = ("family", "phase", "layer")
+
+
 def comparisons_page(pairs: Sequence[Sequence[Comparison]]) -> str:
     """Return comparisons as one HTML file that needs no network.
 
     The same comparisons give the same text.
 
     Args:
-        pairs: for each two runs their comparisons by kernel, family or phase, in any order. The
-            first of each gives the totals and the chart; two runs or more may share a baseline.
+        pairs: for each two runs their comparisons by kernel, family, phase, module, layer or
+            operator, in any order. The first of each gives the totals and the chart; two runs or
+            more may share a baseline.
 
     Raises:
         UsageError: there is nothing to show.
@@ -72,7 +77,8 @@ def comparisons_page(pairs: Sequence[Sequence[Comparison]]) -> str:
 
 def _pair(pair: Sequence[Comparison], place: int, *, alone: bool) -> str:
     first = pair[0]
-    groups = [groups_html(comparison) for comparison in pair if comparison.by != "kernel"]
+    shown = {*_SECTIONS, first.by} - {"kernel"}
+    groups = [groups_html(comparison) for comparison in pair if comparison.by in shown]
     return filled(
         "pair.html",
         place=place,

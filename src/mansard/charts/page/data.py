@@ -98,13 +98,25 @@ def page_data(analysis: Analysis, detail: Detail, given: Sequence[Advice]) -> di
 
 def _advice(advice: Advice, places: Mapping[str | None, int]) -> dict[str, Any]:
     """Return advice as the report has it, its kernels as steps from place to place."""
-    there = [places.get(key, len(places) - 1) for key in advice.kernels]
+
+    def steps(keys: Sequence[str]) -> list[int]:
+        there = [places.get(key, len(places) - 1) for key in keys]
+        return [place - before for before, place in itertools.pairwise([0, *there])]
+
     return {
         "rule": advice.rule,
         "sentence": text(advice.sentence),
         "recoverable_s": number(advice.recoverable_s),
-        "kernels": [place - before for before, place in itertools.pairwise([0, *there])],
+        "kernels": steps(advice.kernels),
         "evidence": plain(advice.evidence),
+        "also": [
+            {
+                "rule": fault.rule,
+                "kernels": steps(fault.kernels),
+                "recoverable_s": number(fault.recoverable_s),
+            }
+            for fault in advice.also
+        ],
     }
 
 

@@ -121,7 +121,7 @@ def _trace(program: Sequence[str], folder: Path, options: NcuOptions, watch: Wat
         program,
         inside,
         times=options.times,
-        from_start=options.selection.from_start,
+        from_start=options.selection.from_start and not options.of_regions,
         tick=lambda: watch(Progress(stage="trace")),
     )
 
@@ -149,14 +149,17 @@ def _conclude(
     counting = counted.counting
     run: Run | None = None
     problem: MansardError | None = None
+    unread: InputError | None = None
     report: Path | None = None
     if counting.reports:
         try:
             run = write_counted(counted, options, path=path, rank=rank)
-        except (InputError, OutputError) as error:
+        except InputError as error:
+            unread = error
+        except OutputError as error:
             problem = error
-    if run is None and not isinstance(problem, OutputError):
-        problem = failure(tool, counting.ended, counting.log, counting.folder)
+    if run is None and problem is None:
+        problem = failure(tool, counting, unread)
     wanted = options.keep_report or (path.with_suffix(".ncu-rep") if run is None else None)
     if wanted is not None:
         kept = [_keep(each, wanted, number) for number, each in enumerate(counting.reports, 1)]

@@ -3,15 +3,16 @@
 import re
 import shutil
 from collections.abc import Sequence
-from pathlib import Path
 
 from mansard.collect.cupti.failures import PERMISSION_REMEDY
+from mansard.collect.ncu.count import Counting
 from mansard.collect.ncu.installation import NcuTool
 from mansard.collect.ncu.log import Log
 from mansard.collect.ncu.process import Ended
 from mansard.errors import (
     CollectError,
     DeviceError,
+    InputError,
     MansardError,
     OutputError,
     PermissionDeniedError,
@@ -26,7 +27,8 @@ _NO_KERNELS = (
     "ncu profiled no kernel. Either the program launches none on a GPU, or no launch passed the "
     "filters. PyTorch launches the backward pass from another thread, where a push/pop range does "
     "not reach: use start/end ranges (mansard.phase makes them) or --nvtx-scope process. "
-    "--from-profiler-start counts nothing until the program calls cudaProfilerStart"
+    "--from-profiler-start counts nothing until the program calls cudaProfilerStart, and after "
+    "cudaProfilerStop ncu profiles nothing at all"
 )
 #: By code of a message of ncu: class of the error, slug. The first that was said counts.
 _KNOWN: dict[str, tuple[type[MansardError], str]] = {
@@ -45,15 +47,15 @@ def program_code(ended: Ended, log: Log) -> int:
     return log.exit_code if 0 <= log.exit_code <= 255 else 1
 
 
-def failure(tool: NcuTool, ended: Ended, log: Log, folder: Path) -> MansardError:
+def failure(tool: NcuTool, counting: Counting, unread: InputError | None) -> MansardError:
     """The error for a run that gave no usable report.
 
     Args:
         tool: the ncu.
-        ended: how it ended.
-        log: what it said.
-        folder: where its report would be.
+        counting: what came of the runs under it.
+        unread: why a report that is there cannot be read.
     """
+    ended, log, folder = counting.ended, counting.log, counting.folder
     notices = {notice.code: notice for notice in notices_of(log.messages)}
     said = "\n".join(log.messages)
     if "ncu-no-permission" in notices:
@@ -80,6 +82,13 @@ def failure(tool: NcuTool, ended: Ended, log: Log, folder: Path) -> MansardError
         return CollectError(
             f"{tool.label} ended with code {ended.code} and left no report; what it said of it is "
             "above, if anything"
+        )
+    if unread is not None and log.step.kernels:
+        return CollectError(
+            f"ncu counted {log.step.kernels} launches, ranges or graphs, and none of them can be "
+            f"read ({unread}). Its report is kept: ncu --import REPORT --csv --page raw prints it "
+            "as a file that mansard report reads",
+            slug="report-unread",
         )
     return CollectError(_NO_KERNELS, slug="no-launches")
 

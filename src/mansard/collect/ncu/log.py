@@ -119,10 +119,12 @@ class Log:
         if found is None:
             return
         rest = body[found.end() :]
-        passes = _PASSES.search(rest)
+        again = _APPLICATION_PASS.search(rest)
+        passes = _PASSES.search(rest) or again
         share = max((int(percent) / 100 for percent in _PERCENT.findall(rest)), default=0.0)
         # A line that a signal or an error cut off is a launch that was not counted.
-        whole = ended and (passes or share >= 1 or _APPLICATION_PASS.search(rest))
+        # Where the program runs once a pass, each launch has a line in each of these runs.
+        whole = ended and (passes or share >= 1) and (again is None or int(again[1]) == 1)
         self._step = Step(
             kernels=self._step.kernels + bool(whole),
             name=found[1],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mansard.collect.ncu.count import Counting
-from mansard.collect.ncu.options import NcuOptions
+from mansard.collect.ncu.options import NcuOptions, Replay
 from mansard.collect.ncu.target import Target
 from mansard.collect.ncu.trace import Traced
 from mansard.collect.ranks import Rank
@@ -35,8 +35,11 @@ def counting_notices(
     if traced.trace is not None:
         said += traced.trace.notices
     selection = options.selection
-    excluded = not selection.collectives and selection.kernel_name is None
-    alone = rank.size == 1 and counting.log.processes <= 1
+    filtered = not (selection.collectives or options.counts_whole)
+    excluded = filtered and selection.kernel_name is None
+    # In a run for each pass, ncu connects to each process as often.
+    repeated = options.conditions.replay is Replay.APPLICATION
+    alone = rank.size == 1 and (repeated or counting.log.processes <= 1)
     if excluded and not counting.target.launches and not alone:
         said.append(
             Notice(
@@ -110,13 +113,18 @@ def _of_runs(counting: Counting) -> list[Notice]:
 def _of_choice(target: Target, traced: Traced, options: NcuOptions) -> list[Notice]:
     said: list[Notice] = []
     selection = options.selection
-    if options.traced and not target.launches:
+    if options.traced and not target.is_traced:
         why = traced.missing or "no traced launch passed the filters"
         if selection.sample is not None:
             text = (
                 f"there is no trace ({why}), so the run holds only the launches that were counted, "
                 f"at most {selection.sample} of each kernel and shape: its totals are not those of "
                 "the program"
+            )
+        elif options.counts_whole:
+            text = (
+                f"there is no trace ({why}), so ranges and graphs have the times of ncu, where "
+                "these are of use"
             )
         else:
             text = f"there is no trace ({why}), so times are those under ncu"
@@ -145,7 +153,7 @@ def facts_of(counting: Counting, traced: Traced, options: NcuOptions) -> dict[st
     conditions, trace, target = options.conditions, traced.trace, counting.target
     facts = {
         "count_wall_s": f"{counting.ended.seconds:.3f}",
-        "times_from": trace.source if target.launches and trace is not None else "ncu",
+        "times_from": trace.source if target.is_traced and trace is not None else "ncu",
         "nvtx_scope": conditions.nvtx_scope.value,
     }
     for name, chosen in (

@@ -85,8 +85,9 @@ class Tensor(StrEnum):
 class Times(StrEnum):
     """Where the times of launches come from.
 
-    ``auto``: a trace where launches are sampled, else ncu. ``trace``: a run without ncu, traced
-    by Mansard. ``nsys``: the same, traced by Nsight Systems. ``ncu``: the counted run itself.
+    ``auto``: a trace where launches are sampled, and for whole ranges and graphs; else ncu.
+    ``trace``: a run without ncu, traced by Mansard. ``nsys``: the same, traced by Nsight Systems.
+    ``ncu``: the counted run itself.
     """
 
     AUTO = "auto"
@@ -180,25 +181,36 @@ class NcuOptions:
     ncu: Path | None = None
 
     def __post_init__(self) -> None:
-        if self.traced and self.conditions.replay.of_ranges:
-            raise UsageError(
-                f"--replay {self.conditions.replay} counts whole ranges, and a trace has their "
-                "kernels: leave out --sample and --times, or count kernels"
+        replay = self.conditions.replay
+        if self.selection.sample is not None and self.counts_whole:
+            what = (
+                f"--replay {replay} counts whole ranges"
+                if replay.of_ranges
+                else "--graphs graph counts whole graphs"
             )
-        if self.selection.kernel_name is not None and self.conditions.replay.of_ranges:
             raise UsageError(
-                f"--replay {self.conditions.replay} counts whole ranges, so kernels cannot be "
-                "chosen by name: leave out --kernel-name, or count kernels"
+                f"{what}, and a sample is made of kernels: leave out --sample, or count kernels"
             )
-        if self.traced and self.conditions.graphs is Graphs.GRAPH:
+        if self.selection.kernel_name is not None and replay.of_ranges:
             raise UsageError(
-                "--graphs graph counts whole graphs, and a trace has their kernels: leave out "
-                "--sample and --times, or count the nodes"
+                f"--replay {replay} counts whole ranges, so kernels cannot be chosen by name: "
+                "leave out --kernel-name, or count kernels"
             )
+
+    @property
+    def counts_whole(self) -> bool:
+        """Whether a row is a range or a whole graph."""
+        conditions = self.conditions
+        return conditions.replay.of_ranges or conditions.graphs is Graphs.GRAPH
+
+    @property
+    def of_regions(self) -> bool:
+        """Whether a row is what runs between cudaProfilerStart and cudaProfilerStop."""
+        return self.conditions.replay.of_ranges and not self.selection.nvtx_include
 
     @property
     def traced(self) -> bool:
         """Whether the program runs once more, for its times."""
         if self.times is Times.AUTO:
-            return self.selection.sample is not None
+            return self.selection.sample is not None or self.counts_whole
         return self.times is not Times.NCU

@@ -14,6 +14,7 @@ from mansard.collect.ncu.plan import Plan, plan_all, plan_by_number, plan_by_tim
 from mansard.collect.ncu.trace import ProgramTrace
 from mansard.collect.ncu.trace.trace import TracedLaunch
 from mansard.collect.ncu.vocabulary import is_collective
+from mansard.collect.ncu.whole import Stretch, stretches_of
 from mansard.counters.table import CounterTable
 
 
@@ -23,6 +24,7 @@ class Target:
 
     Attributes:
         launches: traced launches that passed the filters; empty without a trace.
+        stretches: the same as whole ranges or graphs, where these are counted.
         plan: which of them are counted; None without a trace.
         expected: how many launches ncu will count; None where that is unknown.
         gate: library that shows them to ncu; None where ncu's own filters do.
@@ -34,6 +36,7 @@ class Target:
     """
 
     launches: Sequence[TracedLaunch] = ()
+    stretches: Sequence[Stretch] = ()
     plan: Plan | None = None
     expected: int | None = None
     gate: Path | None = None
@@ -42,6 +45,11 @@ class Target:
     groups: Sequence[Sequence[str]] = ()
     left_out: Sequence[str] = ()
     ranks: int = 1
+
+    @property
+    def is_traced(self) -> bool:
+        """Whether a trace tells the times."""
+        return bool(self.launches or self.stretches)
 
 
 def choose_target(
@@ -56,6 +64,9 @@ def choose_target(
         folder: where a library may be built that can be loaded before a program.
     """
     selection = options.selection
+    if options.counts_whole:
+        stretches = [] if trace is None else stretches_of(trace, options)
+        return Target(stretches=stretches, expected=len(stretches) or selection.launch_count)
     launches = chosen_launches(trace.launches, selection) if trace is not None else []
     if trace is None or not launches:
         return Target(expected=selection.launch_count)

@@ -16,6 +16,7 @@ from mansard.collect.ncu.notices import counting_notices, facts_of, unknown_noti
 from mansard.collect.ncu.options import NcuOptions
 from mansard.collect.ncu.trace import Traced
 from mansard.collect.ncu.vocabulary import vocabulary
+from mansard.collect.ncu.whole import with_times
 from mansard.collect.ranks import Rank
 from mansard.counters.apply import Applied, apply
 from mansard.counters.table import table_for
@@ -26,6 +27,7 @@ from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
 from mansard.model.run import Run
 from mansard.readers.assemble import ImportOptions, assemble
+from mansard.readers.ncu_rep.times import RANGE_TIME_CODES
 
 _TABLE = "counted"
 
@@ -87,6 +89,9 @@ def write_counted(counted: Counted, options: NcuOptions, *, path: Path, rank: Ra
             coverage = measure_coverage(connection, applied)
             said += coverage_notices(coverage, sampled=options.selection.sample is not None)
             extra |= coverage.facts
+        if target.stretches:
+            without = with_times(connection, capture, symbols, target.stretches)
+            capture = _timed(capture, without)
         origin = _with(capture.provenance, said, extra)
         if len(target.groups) > 1:
             origin = msgspec.structs.replace(origin, replay="application")
@@ -94,6 +99,21 @@ def write_counted(counted: Counted, options: NcuOptions, *, path: Path, rank: Ra
         chosen = ImportOptions(counters=options.counters, chip=options.chip, keep=options.keep)
         written = assemble([capture], connection, path, options=chosen)
     return Run((path,), (written,), (), path.name)
+
+
+def _timed(capture: Capture, without: int) -> Capture:
+    """The capture with what must be said of times from a trace."""
+    origin = capture.provenance
+    if without:
+        differ = Notice(
+            "runs-differ",
+            f"the traced run does not have the ranges, graphs and kernels of the counted run: "
+            f"{without} rows have no time of it",
+        )
+        notices = (*origin.notices, differ)
+    else:
+        notices = tuple(each for each in origin.notices if each.code not in RANGE_TIME_CODES)
+    return dataclasses.replace(capture, provenance=msgspec.structs.replace(origin, notices=notices))
 
 
 def _applied(capture: Capture, options: NcuOptions) -> Applied:

@@ -25,6 +25,7 @@ from mansard.readers.ncu_csv.records import Found, find_rows
 from mansard.readers.ncu_csv.sanity import clear_absurd, drop_text_columns
 from mansard.readers.ncu_csv.vocabulary import vocabulary
 from mansard.readers.ncu_csv.wide import SLICE, WidePage
+from mansard.readers.ncu_rep.times import Timed, clear_times
 from mansard.readers.streams import unreadable
 from mansard.readers.wanted import EVERYTHING, counter_filter
 
@@ -118,6 +119,7 @@ def _table(
     counters = drop_text_columns(connection, table, _samples(pages))
     row = connection.execute(f"SELECT count(*) FROM {identifier(table)}").fetchone()
     said = notices_of(found.messages)
+    devices = tuple(dict.fromkeys(device for page in pages for device in page.devices()))
     notices = (
         *said,
         *notices_on(found, name, launches=0 if row is None else int(row[0])),
@@ -125,13 +127,14 @@ def _table(
         *label_notices([counter for page in pages for counter in page.names()], name),
         *left_out_notices(pages, name),
         *clear_absurd(connection, table, counters),
+        *clear_times(connection, Timed(table, counters, devices, name)),
     )
     conditions = conditions_of(found.messages)
     lost = found.broken or found.cut is not None or any(notice.partial for notice in said)
     provenance = Provenance(
         sources=(name,),
         collector=COLLECTOR,
-        devices=tuple(dict.fromkeys(device for page in pages for device in page.devices())),
+        devices=devices,
         clock_control=conditions.get("clock_control"),
         cache_control=conditions.get("cache_control"),
         notices=notices,

@@ -2,7 +2,8 @@
 
 Layout (version 7): the magic bytes, a sized file header, then blocks to the end of the file.
 A block is a sized header and a payload of sized entries: sources (machine code, most of the
-bytes, skipped unread), results, range results. Source: Customization Guide, "Report File Format".
+bytes, skipped unread), results, range results, and what newer versions add after them. Source:
+Customization Guide, "Report File Format".
 """
 
 import dataclasses
@@ -103,23 +104,26 @@ class Container:
                 self.cut_at, self.lost_unknown = self._size, self.lost_results == lost
 
     def results(self, block: Block) -> Iterator[tuple[bytes, bool]]:
-        """The results of a block, and whether each is a range result."""
+        """The results of a block, and whether each is a range result.
+
+        Entries beyond those that the header counts are results of a sort that it does not name.
+        """
         at, end = block.start, min(block.end, self._size)
         last_source = block.sources
         first_range = last_source + block.results
         total = first_range + block.range_results
         entry = 0
-        while entry < total and at + _SIZE.size <= end:
+        while at + _SIZE.size <= end:
             self._file.seek(at)
             (size,) = _SIZE.unpack(self._file.read(_SIZE.size))
             at += _SIZE.size
             if size == 0 or size > end - at:
                 break
             if entry >= last_source:
-                yield self._file.read(size), entry >= first_range
+                yield self._file.read(size), first_range <= entry < total
             at += size
             entry += 1
-        self.lost_results += total - max(entry, last_source)
+        self.lost_results += max(0, total - max(entry, last_source))
 
     def not_a_report(self, name: str) -> FormatError:
         """The error for a file that is something else: says what it looks like."""

@@ -93,7 +93,7 @@ def notices(found: Findings, name: str) -> tuple[Notice, ...]:
         said.append(
             Notice(
                 "not-kernels",
-                f"{name} has {found.ranges} results of whole ranges and {found.graphs} of whole "
+                f"{name} has {found.ranges} rows for whole ranges and {found.graphs} for whole "
                 "graphs: each sums several kernels. Profile with --replay-mode kernel and "
                 "--graph-profiling node to see the kernels",
             )

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from mansard.readers.ncu_rep.kind import Evidence, result_kind
-from mansard.readers.ncu_rep.nvtx import Ranges, ranges_around
+from mansard.readers.ncu_rep.nvtx import EVERY_THREAD, Ranges, ranges_around
 from mansard.readers.ncu_rep.recording import Recording
 from mansard.readers.ncu_rep.shape import grid_in_blocks
 from mansard.readers.ncu_rep.table import Counters
@@ -33,8 +33,12 @@ def launch_columns(recording: Recording, counters: Counters) -> LaunchColumns:
         for grid, result, kind in zip(grids, results, kinds, strict=True)
     ]
     around = functools.lru_cache(_STATES)(ranges_around)
+    of_process = recording.session.options.get("nvtx-push-pop-scope") == "process"
     ranges = [
-        around(result.nvtx, result.thread) if result.nvtx else _NO_RANGES for result in results
+        around(result.nvtx, EVERY_THREAD if of_process else result.thread)
+        if result.nvtx
+        else _NO_RANGES
+        for result in results
     ]
     columns: dict[str, Sequence[int | str | None]] = {
         "row": list(range(len(results))),
@@ -44,7 +48,8 @@ def launch_columns(recording: Recording, counters: Counters) -> LaunchColumns:
         "device": devices,
         "stream": [result.stream for result in results],
         "kind": kinds,
-        "name": [result.name for result in results],
+        # A range has no name of its own; ncu prints its kind.
+        "name": [result.name or kind for result, kind in zip(results, kinds, strict=True)],
         "phase": [entry.phase for entry in ranges],
         "range": [entry.path for entry in ranges],
     }
@@ -79,13 +84,15 @@ def _kinds(recording: Recording, counters: Counters) -> list[str | None]:
             has_code=result.has_code,
             has_shape=result.grid is not None and result.block is not None,
             has_graph_metrics=not all(math.isnan(column[row]) for column in marks),
+            is_listed_as_range=bool(recording.is_range[row]),
         )
-        kind = result_kind(
-            evidence,
-            replay=options.get("replay-mode"),
-            graph_profiling=options.get("graph-profiling"),
+        kinds.append(
+            result_kind(
+                evidence,
+                replay=options.get("replay-mode"),
+                graph_profiling=options.get("graph-profiling"),
+            )
         )
-        kinds.append("range" if recording.is_range[row] else kind)
     return kinds
 
 

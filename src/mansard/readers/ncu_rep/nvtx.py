@@ -6,6 +6,8 @@ from mansard.errors import FormatError
 from mansard.readers.ncu_rep.vocabulary import is_library_domain
 from mansard.readers.ncu_rep.wire import Message
 
+#: Push/pop ranges hold for the whole process (ncu --nvtx-push-pop-scope process).
+EVERY_THREAD = -1
 #: Stands for the place of a range whose place is not known: outside of all that are.
 _OUTERMOST = -1
 
@@ -28,13 +30,14 @@ def ranges_around(state: bytes, thread: int | None) -> Ranges:
     """Read the NVTX state of a launch.
 
     Start/end ranges hold for the whole process; of the push/pop ranges only those of the
-    launching thread count. The state does not say how the two kinds nest, so start/end ranges
-    are taken as the outer ones. Push/pop ranges of several domains are ordered by the API call
-    that they follow.
+    launching thread count, unless ncu was told otherwise. The state does not say how the two
+    kinds nest, so start/end ranges are taken as the outer ones. Push/pop ranges of several domains
+    and threads are ordered by the API call that they follow.
 
     Args:
         state: the encoded state.
-        thread: the thread that launched; None takes the only thread of the state.
+        thread: the thread that launched; ``EVERY_THREAD`` where the ranges of all count. A thread
+            that the state does not know takes the only one of it.
     """
     try:
         message = Message(state)
@@ -63,7 +66,7 @@ def _start_end(state: Message) -> list[tuple[int, str]]:
 
 def _push_pop(state: Message, thread: int | None) -> list[tuple[int, str]]:
     threads = list(state.messages(2))
-    launching = [entry for entry in threads if entry.integer(1) == thread]
+    launching = [entry for entry in threads if thread in (EVERY_THREAD, entry.integer(1))]
     # On Windows the id in the result is of another kind than the id in the state.
     if not launching and len(threads) == 1:
         launching = threads

@@ -7,12 +7,14 @@ from typing import IO, TYPE_CHECKING
 from mansard.engine import room_for
 from mansard.errors import FormatError
 from mansard.model.capture import Capture
+from mansard.model.notice import Notice
 from mansard.model.provenance import Provenance
 from mansard.readers.ncu_rep.container import KNOWN_VERSION, Container
 from mansard.readers.ncu_rep.findings import Findings, notices
 from mansard.readers.ncu_rep.launches import LaunchColumns, launch_columns
 from mansard.readers.ncu_rep.recording import Recording, read_recording
 from mansard.readers.ncu_rep.table import Counters, counter_columns, create_table
+from mansard.readers.ncu_rep.times import Timed, clear_times
 from mansard.readers.ncu_rep.unpack import open_plain
 from mansard.readers.ncu_rep.vocabulary import vocabulary
 from mansard.readers.wanted import EVERYTHING, counter_filter
@@ -63,8 +65,17 @@ def read_ncu_rep(
     launches = launch_columns(recording, counters)
     with room_for(connection, columns=len(counters.columns), rows=len(recording.results)):
         create_table(connection, table, launches=launches, counters=counters.columns)
+    session = recording.session
+    timed = Timed(
+        table=table,
+        counters=tuple(counters.columns),
+        devices=session.device_list(),
+        name=name,
+        of_graphs=session.options.get("graph-profiling") == "graph",
+    )
     found = _findings(container, recording, counters, launches)
-    return Capture(table, tuple(counters.columns), _provenance(recording, found, name))
+    said = (*notices(found, name), *clear_times(connection, timed))
+    return Capture(table, timed.counters, _provenance(recording, said, found.lost, name))
 
 
 def _nothing_left(container: Container, recording: Recording, name: str) -> FormatError:
@@ -103,7 +114,9 @@ def _findings(
     )
 
 
-def _provenance(recording: Recording, found: Findings, name: str) -> Provenance:
+def _provenance(
+    recording: Recording, said: tuple[Notice, ...], lost: int | None, name: str
+) -> Provenance:
     session = recording.session
     drivers = [result.driver for result in recording.results if result.driver]
     driver = f"{drivers[0]:.6g}" if drivers else None
@@ -118,7 +131,7 @@ def _provenance(recording: Recording, found: Findings, name: str) -> Provenance:
         clock_control=session.options.get("clock-control"),
         cache_control=session.options.get("cache-control"),
         replay=session.options.get("replay-mode"),
-        notices=notices(found, name),
-        lost_launches=found.lost,
+        notices=said,
+        lost_launches=lost,
         extra={key: value for key, value in extra.items() if value is not None},
     )

@@ -9,17 +9,18 @@ import dataclasses
 import struct
 
 from mansard.errors import FormatError
-from mansard.readers.ncu_rep.wire import Message, varint
+from mansard.readers.ncu_rep.layout import KERNEL, Layout, layout_of
+from mansard.readers.ncu_rep.wire import Message, fields, varint
 
 _unpack_double = struct.Struct("<d").unpack_from
-#: Key byte of field 13 (metric), and of the parts of a metric in the order that ncu writes.
-_METRIC = 13 << 3 | 2
+#: Key byte of a metric of a kernel, and of the parts of a metric in the order that ncu writes.
+_METRIC = KERNEL.metrics << 3 | 2
 _NAME_ID = 1 << 3 | 0
 _VALUE = 2 << 3 | 2
 _FLOAT64 = 3 << 3 | 1
 _UINT64 = 5 << 3 | 0
-#: Fields that are kept beside the metrics; all others are skipped.
-_KEPT = frozenset((1, 5, 6, 7, 10, 11, 15, 21, 22, 23, 35))
+#: Fields of a kernel that are kept beside the metrics; all others are skipped.
+_KEPT = KERNEL.others
 _LARGEST_ID = 2**32 - 1
 #: A result has at least a name and the shape of its launch.
 _SHORTEST_RESULT = 24
@@ -47,7 +48,8 @@ class Result:
     """What a result says beside its metrics.
 
     Attributes:
-        name: demangled name, else the function's, else the mangled one (``None`` without any).
+        name: demangled name, else the function's, else the mangled one; ``None`` without any, as
+            for a range.
         thread: thread that launched it.
         grid: field 10, blocks (threads in 2019) along x, y, z; zeros for a failed launch.
         block: threads along x, y, z.
@@ -79,13 +81,40 @@ def read_result(data: bytes, metrics: MetricValues) -> Result:
         raise FormatError("a result is too short to be one")
     known = len(metrics.ids)
     try:
-        result = _result(_read_fields(data, metrics))
-    except (FormatError, IndexError) as error:
-        del metrics.ids[known:]
-        del metrics.values[known:]
-        raise FormatError("a result is damaged") from error
+        result = _result(_read_fields(data, metrics), KERNEL)
+    except (FormatError, IndexError):
+        _forget(metrics, known)
+        result = None
+    if len(metrics.ids) == known:
+        result = _of_another_kind(data, metrics) or result
+    if result is None:
+        raise FormatError("a result is damaged")
     metrics.counts.append(len(metrics.ids) - known)
     return result
+
+
+def _of_another_kind(data: bytes, metrics: MetricValues) -> Result | None:
+    """Decode a result that is no kernel; None for one that is, or is damaged."""
+    known = len(metrics.ids)
+    try:
+        layout = layout_of(data)
+        if layout is KERNEL:
+            return None
+        kept, others = Message(b""), layout.others
+        for number, value in fields(data):
+            if number == layout.metrics and isinstance(value, bytes):
+                _read_metric(value, metrics)
+            elif number in others:
+                kept.values[number] = [value]
+        return _result(kept, layout)
+    except FormatError:
+        _forget(metrics, known)
+        return None
+
+
+def _forget(metrics: MetricValues, known: int) -> None:
+    del metrics.ids[known:]
+    del metrics.values[known:]
 
 
 def _read_fields(data: bytes, metrics: MetricValues) -> Message:
@@ -176,18 +205,18 @@ def _read_field(data: bytes, at: int, kept: Message) -> int:
     return after
 
 
-def _result(kept: Message) -> Result:
-    source = kept.message(15)
+def _result(message: Message, layout: Layout) -> Result:
+    code = message.message(layout.code)
     return Result(
-        name=kept.text(7) or kept.text(6) or kept.text(5) or None,
-        thread=kept.integer(1),
-        grid=_three(kept.message(10)),
-        block=_three(kept.message(11)),
-        has_code=source is not None and bool(source.integer(1)),
-        nvtx=kept.chunk(21),
-        context=kept.integer(22),
-        stream=kept.integer(23),
-        driver=kept.float32(35),
+        name=next(filter(None, map(message.text, layout.names)), None),
+        thread=message.integer(layout.thread),
+        grid=_three(message.message(layout.grid)),
+        block=_three(message.message(layout.block)),
+        has_code=code is not None and bool(code.integer(1)),
+        nvtx=message.chunk(layout.nvtx),
+        context=message.integer(layout.context),
+        stream=message.integer(layout.stream),
+        driver=message.float32(layout.driver),
     )
 
 

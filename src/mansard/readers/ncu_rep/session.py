@@ -1,7 +1,7 @@
 """Facts of the recording as a whole: tool and driver, conditions, the GPUs.
 
 The session message is spread over the blocks of a file, one or two fields each. Of the command
-line only four options are kept: it holds paths and the arguments of the user's program.
+line only five options are kept: it holds paths and the arguments of the user's program.
 """
 
 import dataclasses
@@ -20,6 +20,7 @@ _DEFAULTS = {
     "cache-control": "all",
     "replay-mode": "kernel",
     "graph-profiling": "node",
+    "nvtx-push-pop-scope": "thread",
 }
 _OPTIONS = {
     name: re.compile(rf"(?:^|\s)--{name}(?:=|\s+)[\"']?([a-z][a-z-]{{0,30}})") for name in _DEFAULTS

@@ -35,7 +35,7 @@ def test_a_kernel_filter_keeps_its_kernels_and_no_copies():
 
 
 def test_only_launches_between_profiler_start_and_stop_count_when_asked():
-    launches = in_order({"in_region": False}, {"in_region": True})
+    launches = in_order({"region": 0}, {"region": 1})
     assert len(chosen_launches(launches, Selection(from_start=False))) == 1
     assert len(chosen_launches(launches, Selection())) == 2
 

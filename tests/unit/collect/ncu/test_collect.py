@@ -1,6 +1,7 @@
 """The whole course with the fake ncu: what is written, kept, said, and how it ends."""
 
 import dataclasses
+import gzip
 import os
 import shutil
 import signal
@@ -450,6 +451,62 @@ def test_counters_that_ncu_refuses_are_left_out_and_told(fake_ncu, tmp_path, mon
     assert "dram__bytes.sum" in asked
     assert not {"--kernel-name", "--kernel-id"} & {*seen()}
     assert "counters-refused" in codes(collected)
+
+
+@pytest.fixture
+def ranges(monkeypatch):
+    """The fake ncu writes the report of a range of two kernels."""
+    monkeypatch.setenv("FAKE_NCU_REPORT", str(DATA / "ncu_rep" / "kind-range.ncu-rep.gz"))
+    return NcuOptions(chip="9.0", conditions=Conditions(replay=Replay.RANGE))
+
+
+def test_a_range_has_its_counters_of_ncu_and_its_time_of_a_trace(fake_ncu, tmp_path, trace, ranges):
+    trace(traced("_Z4addsPfi", number=1), traced("_Z4addsPfi", number=2))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", ranges)
+    # 4096 sectors of 32 bytes; twice 10 us.
+    columns = "kind, name, bytes_l2, round(duration_s * 1e6), sm_clock_hz, counters_from"
+    assert rows(collected.run, columns) == [("range", "range", 131072, 20, None, None)]
+    assert not {"no-trace", "range-time-unknown", "runs-differ", "collectives-excluded"} & codes(
+        collected
+    )
+    assert collected.run.provenance[0].extra["times_from"] == "a test"
+
+
+def test_a_range_that_the_trace_does_not_have_stays_without_time(fake_ncu, tmp_path, trace, ranges):
+    trace(traced("_Z4addsPfi", region=0))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", ranges)
+    assert rows(collected.run, "duration_s, bytes_l2") == [(None, 131072)]
+    assert {"no-trace", "range-time-unknown"} <= codes(collected)
+    trace(traced("_Z4addsPfi", region=1), traced("_Z4addsPfi", region=2, number=1))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", ranges)
+    assert rows(collected.run, "duration_s, bytes_l2") == [(None, 131072)]
+    assert {"runs-differ", "range-time-unknown"} <= codes(collected)
+
+
+def test_a_range_without_a_trace_has_no_time_and_says_so(fake_ncu, tmp_path, trace, ranges):
+    trace(missing="nsys is not on PATH")
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", ranges)
+    assert rows(collected.run, "duration_s") == [(None,)]
+    assert {"no-trace", "range-time-unknown"} <= codes(collected)
+    ncu_times = dataclasses.replace(ranges, times=Times.NCU)
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", ncu_times)
+    assert "no-trace" not in codes(collected)
+    assert "range-time-unknown" in codes(collected)
+
+
+def test_a_report_whose_results_cannot_be_read_is_kept_and_not_called_empty(
+    fake_ncu, tmp_path, monkeypatch
+):
+    import report_writer as writer
+
+    path = tmp_path / "strange.gz"
+    path.write_bytes(gzip.compress(writer.header() + writer.block(results=[b"\xff" * 60]), mtime=0))
+    monkeypatch.setenv("FAKE_NCU_REPORT", str(path))
+    collected = collect_with_ncu(PROGRAM, tmp_path / "r.parquet", HOPPER)
+    assert collected.failure.slug == "report-unread"
+    assert str(collected.failure).startswith("ncu counted 4 launches, ranges or graphs, and none")
+    assert "ncu --import REPORT --csv --page raw" in str(collected.failure)
+    assert collected.report == tmp_path / "r.ncu-rep"
 
 
 def test_when_ncu_refuses_all_counters_it_is_asked_once(fake_ncu, tmp_path, monkeypatch):

@@ -160,7 +160,7 @@ def test_a_list_that_is_no_list_shows_nothing_and_harms_nothing(launched):
 
 def test_launches_are_numbered_among_all_of_their_shape():
     launches = in_order(
-        {"symbol": "warm", "in_region": False},
+        {"symbol": "warm", "region": 0},
         {"symbol": "a"},
         {"symbol": "b", "shared_bytes": 64},
         {"symbol": "c"},

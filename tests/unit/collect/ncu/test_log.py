@@ -61,6 +61,17 @@ def test_program_output_in_the_same_line_does_no_harm():
     assert log.step.kernels == 1
 
 
+def test_launches_of_a_program_that_runs_once_a_pass_count_once():
+    runs = (
+        "==PROF== Connected to process 7572 (/opt/kinds)\n"
+        f'==PROF== Profiling "range" - 0: Application replay pass {number}\n'
+        f'==PROF== Profiling "range" - 1: Application replay pass {number}\n'
+        for number in (1, 2, 3)
+    )
+    log = read(*runs)
+    assert (log.step.kernels, log.step.passes) == (2, 3)
+
+
 def test_a_launch_that_a_signal_cut_off_is_not_counted():
     log = read(
         '==PROF== Profiling "k" - 20: 0%..==PROF== Received signal\n',

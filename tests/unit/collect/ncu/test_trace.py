@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ncu_makers import DATA, program_file
+from ncu_makers import DATA, in_order, program_file
 
 from mansard.collect.cupti import activity, records
 from mansard.collect.ncu.options import Times
@@ -15,7 +15,7 @@ from mansard.collect.ncu.trace import layout, run, trace_program
 from mansard.collect.ncu.trace.build import build_injection
 from mansard.collect.ncu.trace.inside import write_records
 from mansard.collect.ncu.trace.run import inside_command
-from mansard.collect.ncu.trace.trace import read_trace
+from mansard.collect.ncu.trace.trace import in_regions, read_trace
 from mansard.errors import CollectError
 
 FAKE = DATA / "fake_ncu"
@@ -70,6 +70,16 @@ def test_launches_belong_to_the_ranges_and_regions_of_their_calls(with_stub, tmp
     assert launches[1].ranges == ("NCCL:all_reduce", "step")
     assert [each.in_region for each in launches] == [False, True, True, True, False]
     assert [(each.start_ns, each.end_ns) for each in launches][1] == (3000, 3100)
+
+
+def test_stretches_of_the_profiler_are_numbered_though_the_runtime_calls_the_driver():
+    # Each start is told twice; the second stretch is left open.
+    calls = [(10, True), (11, True), (30, False), (31, False), (50, True), (51, True)]
+    times = [5, 20, 40, 60, None]
+    launches = in_order(*({"region": 9} for _ in times))
+    found = [each.region for each in in_regions(launches, times, calls)]
+    # Without the time of its call, a launch counts by its start: 1.4 ms.
+    assert found == [0, 1, 0, 2, 2]
 
 
 @needs_compiler

@@ -4,7 +4,7 @@ import report_writer as w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mansard.readers.ncu_rep.nvtx import Ranges, ranges_around
+from mansard.readers.ncu_rep.nvtx import EVERY_THREAD, Ranges, ranges_around
 
 
 def test_ranges_are_joined_outermost_first_and_the_outermost_is_the_phase():
@@ -51,6 +51,11 @@ def test_start_end_ranges_hold_for_all_threads_and_come_first():
         started=[(0, [(11, "inner"), (10, "backward")])],
     )
     assert ranges_around(state, 6) == Ranges("backward/inner/autograd", "backward")
+
+
+def test_ranges_of_all_threads_count_where_they_hold_for_the_process():
+    state = w.nvtx_state(pushed=[(6, 0, [("autograd", 7)]), (5, 0, [("step", 1), ("back", 5)])])
+    assert ranges_around(state, EVERY_THREAD) == Ranges("step/back/autograd", "step")
 
 
 def test_ranges_of_other_threads_are_left_out():

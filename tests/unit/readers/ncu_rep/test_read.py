@@ -135,8 +135,18 @@ def test_ranges_are_named_as_such_and_have_no_grid(opened):
     assert capture.provenance.replay == "app-range"
 
 
+@pytest.mark.parametrize(("scope", "phase"), [("process", "backward"), ("thread", None)])
+def test_the_backward_pass_has_the_phase_of_another_thread_where_ncu_was_told_so(
+    opened, scope, phase
+):
+    state = w.nvtx_state(pushed=[(1234, 0, [("backward", 3)]), (1300, 0, [])])
+    details = w.message((8, w.TOOL), (11, f"ncu --nvtx --nvtx-push-pop-scope {scope} app"))
+    _, (row,) = opened(w.report([w.result(nvtx=state, thread=1300)], details=details))
+    assert row["phase"] == phase
+
+
 def test_range_results_of_the_container_are_ranges(opened):
-    data = w.header() + w.block(results=[w.result()], ranges=[w.result()])
+    data = w.header() + w.block(results=[w.result()], ranges=[w.range_result()])
     _, rows = opened(data)
     assert [row["kind"] for row in rows] == ["kernel", "range"]
 

@@ -1,6 +1,6 @@
-// The table of a comparison: a row a kernel, family or phase; a row that is chosen opens.
+// The table of a comparison: a row a kernel, family, phase, ...; a row that is chosen opens.
 
-const BY = { kernel: "Kernels", family: "Families", phase: "Phases" };
+const BY = { kernel: "Kernels", family: "Families", phase: "Phases", module: "Modules", layer: "Layers", operator: "Operators" };
 
 class ChangesTable extends SortedTable {
   /** @param section where the table stands; @param tables by what their rows are; @param pair its place */
@@ -17,7 +17,7 @@ class ChangesTable extends SortedTable {
 
   get columns() {
     const { metrics } = this.table;
-    const ofKernels = state.by === "kernel";
+    const ofKernels = this.table.report.by === "kernel";
     const time = (key) => (row) => row.gpu_time[key];
     const beside = metrics.filter((metric) => metric !== "gpu_time" && metric !== "short_launches");
     const columns = [
@@ -46,7 +46,7 @@ class ChangesTable extends SortedTable {
   }
 
   draw() {
-    this.section.querySelector("h2").textContent = BY[state.by];
+    this.section.querySelector("h2").textContent = BY[this.table.report.by];
     const { left_out: left } = this.table;
     this.section.querySelector(".table-note").textContent = left ? `the ${this.table.rows.length} that moved most; ${left} more stand in the JSON` : "choose one to see all of it";
     super.draw();

@@ -42,7 +42,8 @@ function fillChoices(form) {
     form.elements[name].closest("label").hidden = found.length < 2;
     fillSelect(form.elements[name], [["", "all"], ...found]);
   }
-  const kinds = Object.keys(page.pairs[0]);
+  // What one pair lacks, another may have.
+  const kinds = [...new Set(page.pairs.flatMap(Object.keys))];
   fillSelect(form.elements.by, kinds.map((by) => [by, BY[by].toLowerCase()]));
   form.elements.by.closest("label").hidden = kinds.length < 2;
   tieFilters(form);
@@ -69,7 +70,7 @@ async function main() {
 
   const show = (changed) => {
     if (changed.has("theme")) applyTheme();
-    if (changed.has("by") && !(state.by in page.pairs[0])) state.by = DEFAULTS.by;
+    if (changed.has("by") && !page.pairs.some((pair) => state.by in pair)) state.by = DEFAULTS.by;
     for (const name of ["by", ...FILTERS]) if (form.elements[name].value !== state[name]) form.elements[name].value = state[name];
     if ([...FILTERS, "by"].some((key) => changed.has(key))) for (const table of tables) table.most = FIRST_ROWS;
     countRows(tables);
@@ -85,7 +86,7 @@ async function main() {
   window.addEventListener("hashchange", readAddress);
   form.elements.by.addEventListener("change", () => update({ select: "", sort: "" }));
   tieTools();
-  const name = page.pairs[0][state.by].report;
+  const name = Object.values(page.pairs[0])[0].report;
   document.getElementById("export-json").addEventListener("click", () => save(json(), `${stem(name.a.label ?? "a")}-${stem(name.b.label ?? "b")}.json`, "application/json"));
   window.addEventListener("beforeprint", () => openForPrint(true));
   window.addEventListener("afterprint", () => openForPrint(false));

@@ -1,12 +1,26 @@
 // Tables and the report as files, with the same columns and numbers as the command line writes.
 
-/** A cell that starts like this is a formula to a spreadsheet. */
-const FORMULA = /^[=+\-@\t\r\n]/;
+/** A cell that starts like this is a formula to a spreadsheet; some also take the wide forms. */
+const FORMULA = /^[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]/;
+/** Terminal escapes and marks that turn the direction of text. */
+const CONTROLS = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g;
+const MOST_LETTERS = 30000;
+const HEAD = 20000;
+const TAIL = 9000;
+
+/** A cell that a spreadsheet takes: the middle of a longer one is left out, and said to be. */
+function boundedCell(value) {
+  if (value.length <= MOST_LETTERS) return value;
+  const letters = Array.from(value);
+  if (letters.length <= MOST_LETTERS) return value;
+  const said = ` [... ${letters.length - HEAD - TAIL} letters left out here; the JSON report has them all ...] `;
+  return letters.slice(0, HEAD).join("") + said + letters.slice(-TAIL).join("");
+}
 
 function csvCell(value) {
   if (value === null || value === undefined) return "";
   if (typeof value !== "string") return String(value);
-  const text = value.replaceAll("\0", "\uFFFD");
+  const text = boundedCell(value).replace(CONTROLS, "\uFFFD");
   const safe = FORMULA.test(text) ? `'${text}` : text;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

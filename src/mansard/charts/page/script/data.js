@@ -131,11 +131,15 @@ function rowsOf(page) {
 
 /** Put the kernels of each advice into it by name, as in the report; return their places. */
 function adviceOf(report, kernels) {
-  return report.advice.map((advice) => {
+  const placed = (told) => {
     let place = 0;
-    const places = advice.kernels.map((step) => (place += step));
-    advice.kernels = places.map((at) => kernels[at].name);
+    const places = told.kernels.map((step) => (place += step));
+    told.kernels = places.map((at) => kernels[at].name);
     return new Set(places);
+  };
+  return report.advice.map((advice) => {
+    advice.also.forEach(placed);
+    return placed(advice);
   });
 }
 

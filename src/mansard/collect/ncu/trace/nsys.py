@@ -111,6 +111,7 @@ def _kernel(row: sqlite3.Row, texts: Mapping[int, str], process: int) -> TracedL
         shape=tuple(row[field] for field in _SHAPE),
         shared_bytes=_value(row, "dynamicSharedMemory"),
         in_graph=bool(_value(row, "graphNodeId")),
+        call=row["correlationId"],
     )
 
 
@@ -130,6 +131,7 @@ def _copy(row: sqlite3.Row, table: str, process: int) -> TracedLaunch:
         name=named.name,
         start_ns=row["start"],
         end_ns=row["end"],
+        call=row["correlationId"],
         bytes_moved=row["bytes"],
     )
 

@@ -37,8 +37,11 @@ class TracedLaunch:
         shared_bytes: dynamic shared memory of a block; None where it is not known.
         ranges: named ranges around it, outermost first.
         phase: the outermost range that no library opened for itself.
-        in_region: whether it lies between cudaProfilerStart and cudaProfilerStop.
+        region: number of the stretch between cudaProfilerStart and cudaProfilerStop that it lies
+            in, from 1; 0 outside of all.
         in_graph: whether it is a node of a CUDA graph.
+        call: number of the call that launched it, within its process; all nodes of a graph that
+            run together have one.
         bytes_moved: bytes copied or set; None for kernels.
     """
 
@@ -54,9 +57,15 @@ class TracedLaunch:
     shared_bytes: int | None = None
     ranges: tuple[str, ...] = ()
     phase: str | None = None
-    in_region: bool = False
+    region: int = 0
     in_graph: bool = False
+    call: int | None = None
     bytes_moved: int | None = None
+
+    @property
+    def in_region(self) -> bool:
+        """Whether it lies between cudaProfilerStart and cudaProfilerStop."""
+        return self.region > 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,12 +165,17 @@ def in_regions(
         calls: times of the calls, and whether each was a start.
     """
     edges = sorted(calls)
+    # The runtime calls the driver, so one start may be told twice.
+    regions, number, inside = [0], 0, False
+    for _, is_start in edges:
+        number += is_start and not inside
+        inside = is_start
+        regions.append(number if inside else 0)
     marked = []
     for launch, time in zip(launches, times_ns, strict=True):
         when = launch.start_ns if time is None else time
-        before = bisect.bisect_right(edges, (when, True))
-        inside = before > 0 and edges[before - 1][1]
-        marked.append(dataclasses.replace(launch, in_region=inside))
+        region = regions[bisect.bisect_right(edges, (when, True))]
+        marked.append(dataclasses.replace(launch, region=region))
     return marked
 
 
@@ -227,6 +241,7 @@ def _kernels(
                 shape=shape,
                 shared_bytes=columns["dynamicSharedMemory"][row],
                 in_graph=bool(columns["graphNodeId"][row]),
+                call=columns["correlationId"][row],
             ),
         )
         for row, shape in enumerate(shapes)
@@ -250,6 +265,7 @@ def _copies(arrays: "Mapping[int, ndarray]", process: int) -> list[tuple[int, Tr
                 name=copy.name,
                 start_ns=copy.start_ns,
                 end_ns=copy.end_ns,
+                call=copy.correlation,
                 bytes_moved=copy.bytes_moved,
             ),
         )
