@@ -894,6 +894,57 @@ def repeats(parts, name):
     ]
 
 
+#: Factors of the units that ncu chooses for times, to microseconds.
+TO_US = {"ns": 1e-3, "us": 1, "ms": 1e3, "s": 1e6}
+
+
+def printed_us(line):
+    """The time in a line of ``exported``."""
+    *_, value, unit, _, _ = line.split()
+    return float(value) * TO_US[unit]
+
+
+def added_us(lines, busy_s):
+    """What ncu's time of each row has beside the time in which something of it ran."""
+    if not isinstance(lines, list) or len(lines) != len(busy_s):
+        return None
+    return [round(printed_us(line) - s * 1e6, 1) for line, s in zip(lines, busy_s, strict=True)]
+
+
+def ranges_and_graphs(found):
+    """Rows of ranges and whole graphs: times of ncu and of a trace, what differs, known bytes."""
+    kinds, pytorch = found.get("kinds", {}), found.get("graph", {})
+    rows = {name: (kinds.get(f"product, {name}") or {}).get("rows") or [] for name in SHORT}
+    busy = {name: [row[3] for row in rows[name]] for name in SHORT}
+    one_by_one = [row[3] for row in (kinds.get("product, long kernels") or {}).get("rows") or []]
+    if len(one_by_one) == 2 * 3 + 2:
+        pair = one_by_one[6:]
+        busy["long graph"] = [sum(one_by_one[:3]), sum(one_by_one[3:6]), *pair]
+        busy["long range"] = busy["long app-range"] = [sum(pair)]
+    lines = {name: kinds.get(name, {}).get("csv") for name in (*SHORT, *busy)}
+    lines["PyTorch graph"], rows["PyTorch graph"] = pytorch.get("csv"), pytorch.get("rows") or []
+    busy["PyTorch graph"] = [row[3] for row in rows["PyTorch graph"]]
+    nodes = found.get("nodes", {}).get("nodes", {})
+    return {
+        "bytes_written": kinds.get("bytes"),
+        "ways": {
+            name: {
+                "ncu": shown,
+                "trace_us": [round(s * 1e6, 3) for s in busy.get(name, [])],
+                "added_us": added_us(shown, busy.get(name, [])),
+            }
+            | ({"bytes_l2": [row[6] for row in rows[name]]} if rows.get(name) else {})
+            for name, shown in lines.items()
+            if shown
+        },
+        "pytorch_whole": (pytorch.get("whole") or {}).get("totals"),
+        "pytorch_nodes": nodes.get("totals"),
+        "phases_without_a_trace": found.get("threads", {}).get("phases"),
+    }
+
+
+#: Ways in which kinds.cu is counted, both as it is and with long kernels.
+SHORT = ("graph", "range", "app-range", "kernels")
 #: What is kept of a collection of the training step.
 KEPT = ("wall_s", "seconds", "totals", "table", "notices")
 
@@ -921,11 +972,7 @@ def summary(found):
             if isinstance(way, dict)
         },
         "repeats": found.get("repeats"),
-        "ranges_and_graphs": {
-            name: {key: way[key] for key in ("csv", "rows") if isinstance(way.get(key), list)}
-            for name, way in found.get("kinds", {}).items()
-            if isinstance(way, dict) and isinstance(way.get("rows", way.get("csv")), list)
-        },
+        "ranges_and_graphs": ranges_and_graphs(found),
         "filters": {
             name: way.get("by_configuration") or way.get("results")
             for name, way in found.get("filters", {}).items()
@@ -959,6 +1006,9 @@ def main():
             # Results of before launches were grouped by time.
             if "groups" not in part.get("sample_1", {}).get("extra", {"groups": ""}):
                 part["sample_first"] = part.pop("sample_1")
+            # And of before whole graphs and their nodes were stages of their own.
+            if "nodes" in part.get("graph", {}):
+                part["nodes"] = part["graph"]
         merged = {name: stage for part in parts for name, stage in part.items()}
         merged["repeats"] = {name: repeats(parts, name) for name in ("sample_1", "inside")}
         arguments.summary.write_text(json.dumps(summary(merged), indent=1) + "\n")

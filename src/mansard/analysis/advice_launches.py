@@ -50,7 +50,7 @@ MOVEMENTS = (
         "Copies between host and GPU",
         "Pin the host memory, copy ahead on a stream of its own (non_blocking=True), and keep on "
         "the GPU what is used again",
-        _names(r"^mem(cpy|ory)"),
+        _names(r"^mem(cpy|ory)(?!.*\b([DA]to[DA]|PtoP)\b)"),
     ),
     Movement(
         "layout-changes",
@@ -80,7 +80,7 @@ MOVEMENTS = (
         "Casts and copies",
         "Keep one precision between kernels (weights cast once a step, not once an operator) and "
         "fuse the casts that stay with their neighbours",
-        _names(r"conver(t|sion)|cast|copy|clone"),
+        _names(r"conver(t|sion)|cast|copy|clone|^memcpy"),
     ),
 )
 

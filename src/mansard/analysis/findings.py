@@ -30,6 +30,9 @@ _TENSOR_NAMES = re.compile(
     r"|attention|matmul|s\d{3,5}cudnn",
     re.IGNORECASE,
 )
+#: What is said of a run as a whole in other words than of its counters.
+_REWORDED = ("vector-not-collected", "time-not-collected")
+_NCU = "Nsight Compute"
 _PEER_NAMES = re.compile(
     r"nccl|nvshmem|all_?to_?all|all2all|deep_ep|(\b|_|mega_?)moe", re.IGNORECASE
 )
@@ -118,7 +121,14 @@ class Findings:
 
     def _durations(self) -> Iterator[Notice]:
         untimed, launches = self.totals.untimed_launches, self.totals.launches
-        if untimed == launches:
+        if untimed == launches and self.is_whole():
+            yield Notice(
+                "time-not-collected",
+                "no row has a duration: there are no rates, floors or percentages. Those that ncu "
+                "takes of ranges and graphs are of little use; 'mansard profile --with ncu' takes "
+                "them from a traced run",
+            )
+        elif untimed == launches:
             yield Notice(
                 "time-not-collected",
                 "no launch has a duration: there are no rates, floors or percentages; record the "
@@ -147,13 +157,20 @@ class Findings:
             )
         for pipe in ("vector", "tensor"):
             paths = [path for path in FLOP_PATHS if path.pipe == pipe and path.column in missing]
-            if paths:
-                yield Notice(
-                    f"{pipe}-not-collected",
-                    f"{', '.join(path.name for path in paths)} not counted on every launch: FLOP "
-                    "are a lower bound, and floors and bounds take it that paths which were "
-                    f"never counted did no work{self._remedy(path.column for path in paths)}",
+            if not paths:
+                continue
+            remedy = self._remedy(path.column for path in paths)
+            if pipe == "vector" and self.is_whole():
+                remedy = (
+                    f". {_NCU} counts none of it in ranges and whole graphs; counting kernels one "
+                    "by one gives it (mansard profile --with ncu --replay kernel --graphs node)"
                 )
+            yield Notice(
+                f"{pipe}-not-collected",
+                f"{', '.join(path.name for path in paths)} not counted on every launch: FLOP "
+                "are a lower bound, and floors and bounds take it that paths which were "
+                f"never counted did no work{remedy}",
+            )
 
     def _tensor(self) -> Iterator[Notice]:
         """B01: tensor work without tensor counters looks like no work at all."""
@@ -272,6 +289,11 @@ class Findings:
                 "serialises: their times and percentages say nothing; take them from a trace",
             )
 
+    def is_whole(self) -> bool:
+        """Whether Nsight Compute counted ranges or graphs, and not their kernels."""
+        by_ncu = any(origin.collector == _NCU for origin in self.run.provenance)
+        return by_ncu and bool(self.kinds.keys() & {"range", "graph"})
+
     def _remedy(self, columns: Iterable[str]) -> str:
         """Which counters would fill columns, as the files' own tables say."""
         counters = [
@@ -286,13 +308,17 @@ class Findings:
 def findings(facts: Findings, told: Iterable[Notice]) -> tuple[Notice, ...]:
     """What was told already and what is found here, each kind once.
 
+    A reader knows its counters and not its rows, so of ranges the words of here hold.
+
     Args:
         facts: what to look at.
         told: notices of the run and of the caller.
     """
-    before = tuple(dict.fromkeys(told))
+    found = tuple(facts.notices())
+    better = {each.code for each in found if each.code in _REWORDED and facts.is_whole()}
+    before = tuple(each for each in dict.fromkeys(told) if each.code not in better)
     codes = {notice.code for notice in before}
-    return before + tuple(notice for notice in facts.notices() if notice.code not in codes)
+    return before + tuple(notice for notice in found if notice.code not in codes)
 
 
 def _listed(names: Iterable[str], most: int = 3) -> str:

@@ -44,7 +44,7 @@ class Steady:
 
 #: A chip that starts a kernel beyond its power limit keeps its clock for tens of milliseconds,
 #: falls below what the limit allows, and comes back: only a long window is past that.
-POWER_HELD = Steady(window=30, within=0.03, patience=2.0)
+POWER_HELD = Steady(window=30, within=0.03, patience=1.3)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

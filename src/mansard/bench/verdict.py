@@ -7,10 +7,8 @@ from typing import Any
 from mansard.bench.limits import limit_of
 from mansard.bench.messages import Opened, Outcome, Task
 from mansard.bench.samples import Summary
-from mansard.model.machine import Ceiling
+from mansard.model.machine import ROOM_ABOVE_LIMIT, Ceiling
 
-#: Above its limit by more than this, a ceiling or its limit is wrong.
-_TOLERANCE = 0.005
 #: A compute ceiling must work on each byte this many times more than the ridge asks for.
 _ABOVE_RIDGE = 4.0
 #: Spread (a robust standard deviation) above which a ceiling is called unsteady.
@@ -54,7 +52,7 @@ def ceiling_of(task: Task, outcome: Outcome, opened: Opened, known: Iterable[Cei
         evidence["limit_at_maximum_clock"] = at_most.value
         evidence["share_at_maximum_clock"] = _round(summary.median / at_most.value)
     problem = None
-    if share is not None and share > 1 + _TOLERANCE:
+    if share is not None and share > 1 + ROOM_ABOVE_LIMIT:
         problem = (
             f"{100 * share:.1f} % of the limit at the clock it ran at: "
             "the measurement or the limit is wrong"

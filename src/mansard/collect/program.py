@@ -13,12 +13,14 @@ from typing import Literal
 from mansard.collect.boundaries import Rule, boundaries
 from mansard.collect.cupti.driver import load_driver
 from mansard.collect.cupti.library import find_cupti
+from mansard.collect.imports import after_import
 from mansard.collect.instruments import Level
 from mansard.collect.session import Profile, ProfileOptions, to_stderr
 from mansard.collect.torch_phases import Event
 from mansard.errors import CollectError, InputError
 
 _NO_COMMAND_BUFFERS = "--xla_gpu_enable_command_buffer="
+_SPLIT = "XLA command buffers are off for JAX, so that its kernels can be counted one by one"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,13 +111,17 @@ def profile_program(
     options = options or ProgramOptions()
     say = say or to_stderr
     load_driver()
-    prepare_environment(options.profile.procedure.level, say)
+    split = prepare_environment(options.profile.procedure.level)
 
     def make() -> Profile:
         return Profile(path, options.profile, hooks=contextlib.nullcontext, say=say)
 
     steps = _Steps(make, options.then)
-    with boundaries(options.iterations_by, steps), contextlib.suppress(_ProgramStopped):
+    with (
+        after_import("jax", lambda _: say(_SPLIT) if split else None),
+        boundaries(options.iterations_by, steps),
+        contextlib.suppress(_ProgramStopped),
+    ):
         try:
             (run or run_script)(command)
         finally:
@@ -160,16 +166,21 @@ def _arguments(command: Sequence[str], folder: Path) -> Iterator[None]:
         sys.argv, sys.path[:] = arguments, path
 
 
-def prepare_environment(level: Level, say: Callable[[str], None]) -> None:
-    """Set what must be set before a framework starts: NVTX to us, and no command buffers in JAX."""
+def prepare_environment(level: Level) -> bool:
+    """Set what must be set before a framework starts: NVTX to us, and no command buffers in JAX.
+
+    Returns:
+        Whether command buffers were switched off, which the user of JAX should know.
+    """
     library = find_cupti()
     if library is not None:
         os.environ.setdefault("NVTX_INJECTION64_PATH", library)
     flags = os.environ.get("XLA_FLAGS", "")
     if (
-        level is Level.COUNTERS
-        and "xla_gpu_enable_command_buffer" not in flags
-        and importlib.util.find_spec("jax") is not None
+        level is not Level.COUNTERS
+        or "xla_gpu_enable_command_buffer" in flags
+        or importlib.util.find_spec("jax") is None
     ):
-        os.environ["XLA_FLAGS"] = f"{flags} {_NO_COMMAND_BUFFERS}".strip()
-        say("XLA command buffers are off for JAX, so that its kernels can be counted one by one")
+        return False
+    os.environ["XLA_FLAGS"] = f"{flags} {_NO_COMMAND_BUFFERS}".strip()
+    return True

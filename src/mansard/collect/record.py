@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mansard import engine
+from mansard.collect.clocks import without_impossible
 from mansard.collect.commit import commit_of
 from mansard.collect.graphs import without_unseen
 from mansard.collect.launches import Trace, busy_ns
@@ -73,7 +74,8 @@ def write_recording(recording: Recording, origin: Origin, path: Path) -> Run:
     """
     steps, notices = _steps(recording)
     steps, hidden = without_unseen(steps, origin.table)
-    notices += hidden
+    steps, cleared = without_impossible(steps, origin.table, origin.devices)
+    notices += (*hidden, *cleared)
     counters = _counters(steps)
     applied = apply(origin.table, counters)
     work = [c.name for c in WORK_COLUMNS if c.name in applied.definitions]
@@ -188,7 +190,9 @@ def _extra(recording: Recording, steps: Sequence[StepRecording]) -> dict[str, st
     }
     if recording.host_ns:
         # The first ones tune and compile, and CUPTI delays each call a little: the fastest tells.
-        facts["step_host_s"] = f"{min(recording.host_ns) / NS_PER_S:.6f}"
+        # A program that does not wait for the GPU runs ahead of it, so no less than it was busy.
+        busy = busy_ns(steps[0].trace.launches) if steps else 0
+        facts["step_host_s"] = f"{max(min(recording.host_ns), busy) / NS_PER_S:.6f}"
     if steps:
         facts |= trace_facts(steps[0].trace)
     for framework in ("torch", "jax"):

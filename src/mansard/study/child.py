@@ -46,9 +46,8 @@ def prepare(cell: Cell) -> None:
     if framework != "keras-torch":
         from mansard.collect.instruments import Level  # noqa: PLC0415
         from mansard.collect.program import prepare_environment  # noqa: PLC0415
-        from mansard.collect.session import to_stderr  # noqa: PLC0415
 
-        prepare_environment(Level.COUNTERS, to_stderr)
+        prepare_environment(Level.COUNTERS)
 
 
 if __name__ == "__main__":

@@ -193,6 +193,7 @@ def deepcam(device: str, preset: Preset = "paper") -> tuple[Cell, ...]:
         ),
         at.transformer("transformer-decode", "bf16", "graph"),
         at.transformer("transformer-prefill", "fp8", "compile"),
+        at.transformer("transformer-prefill", "bf16", "compile"),
     )
     return tuple(
         Cell(configuration=each, quick=each in quick, charts=charts.get(each.name, ()))
@@ -274,6 +275,12 @@ def pairs(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             at.transformer("transformer-prefill", "fp8", "compile"),
             ("casts-and-copies", "no-reuse", "latency-bound", "launch-bound", "idle-gpu"),
         ),
+        (
+            "prefill in bf16 with torch.compile",
+            at.transformer("transformer-prefill", "bf16"),
+            at.transformer("transformer-prefill", "bf16", "compile"),
+            ("casts-and-copies", "no-reuse", "latency-bound", "launch-bound", "idle-gpu"),
+        ),
     )
     return tuple(
         Pair(change=words, before=before.name, after=after.name, rules=rules)
@@ -300,8 +307,8 @@ def rivals(device: str, preset: Preset = "paper") -> tuple[Pair, ...]:
             for model, words in _TRANSFORMERS
         ),
         (
-            "prefill, bf16 in eager mode to fp8 with torch.compile",
-            at.transformer("transformer-prefill", "bf16"),
+            "prefill with torch.compile, bf16 to fp8",
+            at.transformer("transformer-prefill", "bf16", "compile"),
             at.transformer("transformer-prefill", "fp8", "compile"),
         ),
     )

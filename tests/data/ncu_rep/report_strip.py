@@ -23,7 +23,7 @@ KEPT_OPTIONS = (
 )
 #: Fields of a kernel that go: call id, handles, sections, comments, rules, call stack.
 DROPPED_FIELDS = {2, 3, 4, 17, 18, 19, 28}
-#: Fields of a range that go: call id, sections.
+#: Fields of a range or a graph that go: call id, sections.
 DROPPED_OF_RANGES = {2, 7}
 
 
@@ -136,8 +136,11 @@ def strip(data: bytes, keep: set[int] | None = None) -> bytes:
             at += 4 + size
         first = head.get(1, 0)
         after = first + head.get(2, 0)
-        sources, results, ranges = entries[:first], entries[first:after], entries[after:]
-        kept, kept_ranges = [], [strip_range(entry, 1234) for entry in ranges]
+        graphs = after + head.get(7, 0)
+        sources, results = entries[:first], entries[first:after]
+        kept_ranges = [strip_range(entry, 1234) for entry in entries[after:graphs]]
+        kept_graphs = [strip_range(entry, 1234) for entry in entries[graphs:]]
+        kept = []
         for entry in results:
             if keep is None or launch in keep:
                 kept.append(strip_result(entry, 1234))
@@ -148,11 +151,12 @@ def strip(data: bytes, keep: set[int] | None = None) -> bytes:
             small.append(w.source(number, b"\x7fELF stripped"))
         names = [value.decode() for _, _, value in parse(head.get(4, b""))]
         details = strip_details(head[3]) if 3 in head else None
-        if kept or kept_ranges or small or names or details:
+        if kept or kept_ranges or kept_graphs or small or names or details:
             out += w.block(
                 sources=small,
                 results=kept,
                 ranges=kept_ranges,
+                graphs=kept_graphs,
                 names=names,
                 details=details,
                 process=(1234, "node17"),

@@ -54,12 +54,13 @@ def block(
     sources: Sequence[bytes] = (),
     results: Sequence[bytes] = (),
     ranges: Sequence[bytes] = (),
+    graphs: Sequence[bytes] = (),
     names: Sequence[str] = (),
     details: bytes | None = None,
     process: tuple[int, str] | None = (1234, "node17"),
     announced_results: int | None = None,
 ) -> bytes:
-    payload = b"".join(map(sized, (*sources, *results, *ranges)))
+    payload = b"".join(map(sized, (*sources, *results, *ranges, *graphs)))
     owner = None if process is None else message((1, process[0]), (2, process[1]))
     head = message(
         (1, len(sources)),
@@ -69,6 +70,7 @@ def block(
         (5, len(payload)),
         (6, owner),
         (7, len(ranges)),
+        (9, len(graphs)),
     )
     return sized(head) + payload
 
@@ -152,6 +154,24 @@ def range_result(
         (10, nvtx),
         (11, 1),
         (15, 98784247809),
+    )
+    return head + b"".join(field(4, entry) for entry in metrics) + tail
+
+
+def graph_result(
+    metrics: Iterable[bytes] = (), *, nvtx: bytes | None = None, thread: int = 1234, stream: int = 7
+) -> bytes:
+    """A result of a whole graph: as one of a range, and a stream."""
+    head = message((1, thread), (2, 99))
+    tail = message(
+        (5, 1_700_000_000),
+        (6, 0),
+        (7, [message((1, "section0"), (2, "Command line profiler metrics"))]),
+        (10, nvtx),
+        (11, 1),
+        (12, stream),
+        (13, message((1, 0), (2, 0))),
+        (17, 98784247809),
     )
     return head + b"".join(field(4, entry) for entry in metrics) + tail
 

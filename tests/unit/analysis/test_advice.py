@@ -170,6 +170,13 @@ class TestMovement:
         assert found.recoverable_s == pytest.approx(0.05)
         assert "Pin the host memory" in found.sentence
 
+    @pytest.mark.parametrize("direction", ["DtoD", "AtoD", "PtoP"])
+    def test_copies_that_do_not_pass_the_host_have_nothing_to_pin(self, make_run, gemm, direction):
+        copy = {"name": f"memcpy {direction}", "kind": "memcpy", "duration_s": 0.05}
+        analysis = analyze(make_run(gemm, copy))
+        assert rules(analysis) == ["casts-and-copies"]
+        assert "Pin" not in given(analysis, "casts-and-copies").sentence
+
 
 class TestIdleSms:
     """Grids smaller than the GPU."""

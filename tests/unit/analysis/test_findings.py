@@ -66,6 +66,36 @@ class TestMissing:
         )
         assert "unknown, not 0" in message(analysis, "flop-unknown")
 
+    @pytest.mark.parametrize("kind", ["range", "graph"])
+    def test_work_that_ncu_does_not_count_in_ranges_is_not_asked_for(self, make_run, clean, kind):
+        counters = ("dadd", "dmul", "dfma")
+        reader = Notice("vector-not-collected", "Collect it with --metrics dadd,dmul,dfma")
+        ncu = Provenance(
+            collector="Nsight Compute", missing={"flop_vector_fp64": counters}, notices=(reader,)
+        )
+        whole = clean | {"kind": kind, "flop_vector_fp64": None}
+        text = message(analyze(make_run(whole, provenance=ncu)), "vector-not-collected")
+        assert "vector fp64 not counted" in text
+        assert "dadd" not in text
+        assert "--replay kernel --graphs node" in text
+        # Of kernels, and of other collectors, the counters can be had.
+        for row, collector in (
+            (whole | {"kind": "kernel"}, "Nsight Compute"),
+            (whole, "Mansard (CUPTI, inside the process)"),
+        ):
+            origin = msgspec.structs.replace(ncu, collector=collector)
+            text = message(analyze(make_run(row, provenance=origin)), "vector-not-collected")
+            assert text == reader.message
+
+    def test_times_of_ranges_are_not_to_be_had_of_ncu(self, make_run, clean):
+        untimed = clean | {"kind": "range", "duration_s": None}
+        ncu = Provenance(collector="Nsight Compute")
+        text = message(analyze(make_run(untimed, provenance=ncu)), "time-not-collected")
+        assert "mansard profile --with ncu" in text
+        assert "record the time too" not in text
+        kernels = make_run(untimed | {"kind": "kernel"}, provenance=ncu)
+        assert "record the time too" in message(analyze(kernels), "time-not-collected")
+
     def test_tensor_work_by_its_name(self, make_run, clean):
         gemm = clean | {"name": "ampere_fp16_s16816gemm_fp16_128x128"}
         uncounted = {key: None for key in clean if key.startswith("flop_tensor")}

@@ -328,7 +328,7 @@ def fake_profile(monkeypatch):
     made = FakeProfile()
     monkeypatch.setattr(program, "Profile", lambda *_, **__: made)
     monkeypatch.setattr(program, "load_driver", lambda: None)
-    monkeypatch.setattr(program, "prepare_environment", lambda *_: None)
+    monkeypatch.setattr(program, "prepare_environment", lambda _: False)
     return made
 
 
@@ -350,6 +350,22 @@ def test_the_program_goes_on_after_the_collection(fake_profile, tmp_path, capsys
     assert fake_profile.left == 0
     assert fake_profile.closed == 1
     assert capsys.readouterr().out == "ran 10\n"
+
+
+@pytest.mark.parametrize(("line", "told"), [("", []), ("import jax", ["command buffers"])])
+def test_command_buffers_are_told_to_those_who_use_jax(
+    fake_profile, tmp_path, monkeypatch, line, told
+):
+    monkeypatch.setattr(program, "prepare_environment", lambda _: True)
+    (tmp_path / "jax.py").write_text("")
+    monkeypatch.delitem(sys.modules, "jax", raising=False)
+    script = tmp_path / "s.py"
+    script.write_text(line + LOOP)
+    said = []
+    options = program.ProgramOptions(iterations_by=Rule("range", "step"))
+    profile_program([str(script)], tmp_path / "r.parquet", options=options, say=said.append)
+    assert [word in text for text in said for word in told] == [True] * len(told)
+    assert len(said) == len(told)
 
 
 def test_the_program_is_stopped_when_asked(fake_profile, tmp_path, capsys):
@@ -403,29 +419,24 @@ def test_a_module_runs_as_with_python_m(fake_profile, tmp_path, monkeypatch, cap
         sys.modules.pop(name, None)
 
 
-def test_command_buffers_of_jax_are_switched_off_and_told(monkeypatch):
+def test_command_buffers_of_jax_are_switched_off_once(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--other")
     monkeypatch.setattr(program, "find_cupti", lambda: "/lib/libcupti.so.13")
     monkeypatch.delenv("NVTX_INJECTION64_PATH", raising=False)
     monkeypatch.setattr(program.importlib.util, "find_spec", lambda name: name == "jax")
-    said = []
-    prepare_environment(Level.COUNTERS, said.append)
+    assert prepare_environment(Level.COUNTERS)
     assert program.os.environ["XLA_FLAGS"] == "--other --xla_gpu_enable_command_buffer="
     assert program.os.environ["NVTX_INJECTION64_PATH"] == "/lib/libcupti.so.13"
-    assert "command buffers are off" in said[0]
-    prepare_environment(Level.COUNTERS, said.append)
-    assert len(said) == 1
+    assert not prepare_environment(Level.COUNTERS)
 
 
 def test_a_users_own_choice_of_command_buffers_and_nvtx_stays(monkeypatch):
     monkeypatch.setenv("XLA_FLAGS", "--xla_gpu_enable_command_buffer=FUSION")
     monkeypatch.setenv("NVTX_INJECTION64_PATH", "/mine.so")
     monkeypatch.setattr(program, "find_cupti", lambda: "/lib/libcupti.so.13")
-    said = []
-    prepare_environment(Level.COUNTERS, said.append)
+    assert not prepare_environment(Level.COUNTERS)
     assert program.os.environ["XLA_FLAGS"] == "--xla_gpu_enable_command_buffer=FUSION"
     assert program.os.environ["NVTX_INJECTION64_PATH"] == "/mine.so"
-    assert said == []
 
 
 def invoke(*arguments):

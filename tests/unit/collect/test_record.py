@@ -210,6 +210,17 @@ def test_the_file_says_where_and_how_it_was_made(origin, make_kernels, tmp_path)
     ]
 
 
+def test_a_host_that_runs_ahead_does_not_make_the_step_shorter_than_the_gpu_was_busy(
+    origin, make_kernel, tmp_path
+):
+    trace = Trace((make_kernel("a", duration=32_000_000),), (), 0, 44_000_000)
+    recording = recording_of(trace, Level.TRACE)
+    recording.host_ns = [21_000_000]
+    write_recording(recording, origin, tmp_path / "r.parquet")
+    extra = mansard.open(tmp_path / "r.parquet").provenance[0].extra
+    assert (extra["step_host_s"], extra["gpu_busy_s"]) == ("0.032000", "0.032000")
+
+
 def test_hostile_names_of_kernels_and_ranges_come_through(origin, make_kernel, tmp_path):
     name = "k'\"; DROP TABLE x; --</script>\n\u202e" + "x" * 3000
     launch = make_kernel(name, thread_start=5)

@@ -15,11 +15,9 @@ from mansard.bench.cpu.limits import Microarchitecture, flop_per_cycle
 from mansard.bench.cpu.recipes import Recipe
 from mansard.bench.cpu.sampling import STEADY_SPREAD, UNDISTURBED_SHARE, Series
 from mansard.bench.cpu.stream_kernels import STREAMS
-from mansard.model.machine import Ceiling
+from mansard.model.machine import ROOM_ABOVE_LIMIT_CPU, Ceiling
 from mansard.units import format_share
 
-#: A result this far above its documented limit means that limit or clock are wrong.
-_ABOVE_LIMIT = 1.02
 #: All threads together below this part of one thread alone: something outside slowed them.
 _BELOW_ONE = 0.95
 #: A farther level may be this much faster than a nearer one before it is said.
@@ -51,7 +49,7 @@ def compute_ceiling(
     limit = None if most is None else most * clock_hz * evidence["threads"]
     share = None if limit is None else value / limit
     remarks = _disturbance(series, alone)
-    if share is not None and share > _ABOVE_LIMIT:
+    if share is not None and share > 1 + ROOM_ABOVE_LIMIT_CPU:
         remarks.append(
             f"This is {format_share(share)} of the documented limit: the limit or the clock is"
             " wrong."

@@ -56,9 +56,11 @@ def capture_select(
     others = ", ".join(literal(kind) for kind in _OTHER_KINDS)
     name = columns["name"]
     columns["kind"] = f"CASE WHEN {name} IN ({others}) THEN {name} ELSE 'kernel' END"
-    # A range has none of its own; what is there is the greatest of its launches.
-    for column in ("stream", *(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")):
+    # These have none of their own; what is there is the greatest of their launches.
+    for column in (f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz"):
         columns[column] = f"CASE WHEN {name} IN ({others}) THEN NULL ELSE {columns[column]} END"
+    # A graph is launched into one stream.
+    columns["stream"] = f"CASE WHEN {name} = 'range' THEN NULL ELSE {columns['stream']} END"
     join = ""
     columns["phase"] = columns["range"] = "NULL"
     pair = [roles.get("push_pop"), roles.get("start_stop")]

@@ -2,15 +2,15 @@
 
 Layout (version 7): the magic bytes, a sized file header, then blocks to the end of the file.
 A block is a sized header and a payload of sized entries: sources (machine code, most of the
-bytes, skipped unread), results, range results, and what newer versions add after them. Source:
-Customization Guide, "Report File Format".
+bytes, skipped unread), results, range results, results of graphs, and what newer versions add.
+Source: Customization Guide, "Report File Format"; for graphs, recorded reports of 2025.3.
 """
 
 import dataclasses
 import io
 import struct
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Literal
 
 from mansard.errors import FormatError
 from mansard.readers.ncu_rep.wire import Message
@@ -18,6 +18,8 @@ from mansard.readers.ncu_rep.wire import Message
 MAGIC = b"NVR\0"
 #: The only container version seen, from 2019 to 2026.
 KNOWN_VERSION = 7
+#: What a list of a block says of its results; None for the list of all others.
+Listed = Literal["range", "graph"] | None
 _SIZE = struct.Struct("<I")
 _LARGEST = 2**32 - 1
 #: First bytes of what people mistake for a report.
@@ -38,7 +40,8 @@ class Block:
     Attributes:
         sources: number of source entries, which come first.
         results: number of results.
-        range_results: number of range results, which come last.
+        range_results: number of range results, which come next.
+        graph_results: number of results of whole graphs, which come last.
         details: session facts, part of a message that is spread over blocks.
         strings: what the block adds to the table of metric names.
         process: id of the process.
@@ -50,6 +53,7 @@ class Block:
     sources: int
     results: int
     range_results: int
+    graph_results: int
     details: Message | None
     strings: list[str]
     process: int | None
@@ -103,15 +107,16 @@ class Container:
             if at > self._size:
                 self.cut_at, self.lost_unknown = self._size, self.lost_results == lost
 
-    def results(self, block: Block) -> Iterator[tuple[bytes, bool]]:
-        """The results of a block, and whether each is a range result.
+    def results(self, block: Block) -> Iterator[tuple[bytes, Listed]]:
+        """The results of a block, and which of its lists each stands in.
 
         Entries beyond those that the header counts are results of a sort that it does not name.
         """
         at, end = block.start, min(block.end, self._size)
         last_source = block.sources
         first_range = last_source + block.results
-        total = first_range + block.range_results
+        first_graph = first_range + block.range_results
+        total = first_graph + block.graph_results
         entry = 0
         while at + _SIZE.size <= end:
             self._file.seek(at)
@@ -120,7 +125,10 @@ class Container:
             if size == 0 or size > end - at:
                 break
             if entry >= last_source:
-                yield self._file.read(size), first_range <= entry < total
+                listed: Listed = None
+                if first_range <= entry < total:
+                    listed = "range" if entry < first_graph else "graph"
+                yield self._file.read(size), listed
             at += size
             entry += 1
         self.lost_results += max(0, total - max(entry, last_source))
@@ -153,8 +161,8 @@ class Container:
         if all(count is None for count in counts):
             raise FormatError("this is no block header")
         sources, results, payload = (count or 0 for count in counts)
-        ranges = header.integer(7) or 0
-        if max(sources, results, ranges, payload) > _LARGEST:
+        ranges, graphs = (header.integer(number) or 0 for number in (7, 9))
+        if max(sources, results, ranges, graphs, payload) > _LARGEST:
             raise FormatError("a count of the block header has more than 32 bits")
         # A damaged table of names would shift all later names: no going on after it.
         table = header.message(4)
@@ -163,6 +171,7 @@ class Container:
             sources=sources,
             results=results,
             range_results=ranges,
+            graph_results=graphs,
             details=_whole_message(header, 3),
             strings=[] if table is None else [_text(chunk) for chunk in table.chunks(1)],
             process=None if owner is None else owner.integer(1),

@@ -93,9 +93,8 @@ def notices(found: Findings, name: str) -> tuple[Notice, ...]:
         said.append(
             Notice(
                 "not-kernels",
-                f"{name} has {found.ranges} rows for whole ranges and {found.graphs} for whole "
-                "graphs: each sums several kernels. Profile with --replay-mode kernel and "
-                "--graph-profiling node to see the kernels",
+                f"{name} has {_whole(found)}: each of these rows sums several kernels. Profile "
+                "with --replay-mode kernel --graph-profiling node to see them one by one",
             )
         )
     if found.unclear:
@@ -116,6 +115,13 @@ def notices(found: Findings, name: str) -> tuple[Notice, ...]:
             )
         )
     return tuple(said)
+
+
+def _whole(found: Findings) -> str:
+    counts = ((found.ranges, "range"), (found.graphs, "graph"))
+    return " and ".join(
+        f"{count} whole {noun}{'' if count == 1 else 's'}" for count, noun in counts if count
+    )
 
 
 def _launches(count: int) -> str:

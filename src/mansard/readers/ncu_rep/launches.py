@@ -84,7 +84,7 @@ def _kinds(recording: Recording, counters: Counters) -> list[str | None]:
             has_code=result.has_code,
             has_shape=result.grid is not None and result.block is not None,
             has_graph_metrics=not all(math.isnan(column[row]) for column in marks),
-            is_listed_as_range=bool(recording.is_range[row]),
+            listed=recording.listed[row],
         )
         kinds.append(
             result_kind(

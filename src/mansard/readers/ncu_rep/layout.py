@@ -1,7 +1,7 @@
-"""Where a result keeps what: ranges have numbers of fields other than those of kernels.
+"""Where a result keeps what: kernels, ranges and whole graphs have their own numbers of fields.
 
-The numbers of a range were found in recorded reports of 2025.3, whose values ncu also prints. Other
-results (whole graphs, command lists) may have others still: their metrics are known by their form.
+Those of ranges and graphs were found in recorded reports of 2025.3, whose values ncu also prints.
+Other results (command lists) may have others still: their metrics are known by their form.
 """
 
 import dataclasses
@@ -64,6 +64,7 @@ KERNEL = Layout(
     driver=35,
 )
 RANGE = Layout(metrics=4, thread=1, nvtx=10, context=11, driver=21)
+GRAPH = Layout(metrics=4, thread=1, nvtx=10, context=11, stream=12, driver=23)
 
 
 def layout_of(data: bytes) -> Layout:
@@ -72,13 +73,19 @@ def layout_of(data: bytes) -> Layout:
     Raises:
         FormatError: the message is damaged.
     """
-    found = Counter(
-        number for number, value in fields(data) if isinstance(value, bytes) and _is_metric(value)
-    )
-    if not found or KERNEL.metrics in found:
+    found: Counter[int] = Counter()
+    has_stream = False
+    for number, value in fields(data):
+        if isinstance(value, bytes):
+            found[number] += _is_metric(value)
+        else:
+            has_stream |= number == GRAPH.stream
+    if KERNEL.metrics in +found or not +found:
         return KERNEL
     ((number, _),) = found.most_common(1)
-    return RANGE if number == RANGE.metrics else Layout(metrics=number)
+    if number != GRAPH.metrics:
+        return Layout(metrics=number)
+    return GRAPH if has_stream else RANGE
 
 
 def _is_metric(data: bytes) -> bool:

@@ -3,7 +3,7 @@
 import dataclasses
 
 from mansard.errors import FormatError
-from mansard.readers.ncu_rep.container import Container
+from mansard.readers.ncu_rep.container import Container, Listed
 from mansard.readers.ncu_rep.result import MetricValues, Result, read_result
 from mansard.readers.ncu_rep.session import Session
 
@@ -18,7 +18,7 @@ class Recording:
             is complete only at the end.
         results: in file order.
         owners: per result, the id of its process and the host.
-        is_range: per result, whether the container calls it a range result.
+        listed: per result, what the container lists it as.
         metrics: values of all results.
         damaged: results that could not be decoded.
     """
@@ -27,7 +27,7 @@ class Recording:
     names: list[str] = dataclasses.field(default_factory=list)
     results: list[Result] = dataclasses.field(default_factory=list)
     owners: list[tuple[int | None, str | None]] = dataclasses.field(default_factory=list)
-    is_range: bytearray = dataclasses.field(default_factory=bytearray)
+    listed: list[Listed] = dataclasses.field(default_factory=list)
     metrics: MetricValues = dataclasses.field(default_factory=MetricValues)
     damaged: int = 0
 
@@ -40,7 +40,7 @@ def read_recording(container: Container) -> Recording:
         if block.details is not None:
             recording.session.add(block.details)
         owner = (block.process, block.host)
-        for data, is_range in container.results(block):
+        for data, listed in container.results(block):
             try:
                 result = read_result(data, recording.metrics)
             except FormatError:
@@ -48,5 +48,5 @@ def read_recording(container: Container) -> Recording:
                 continue
             recording.results.append(result)
             recording.owners.append(owner)
-            recording.is_range.append(is_range)
+            recording.listed.append(listed)
     return recording

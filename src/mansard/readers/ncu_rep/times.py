@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RANGE_TIME_CODES = ("range-time-unknown", "range-time")
 #: A mean clock may seem so much above the highest one, since time is counted in steps.
 _CLOCK_SLACK = 1.02
-_WHOLE = "kind IN ('range', 'graph')"
+_IS_KERNEL = "kind = 'kernel'"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Timed:
         counters: its vendor names.
         devices: its GPUs.
         name: of the file, for messages.
-        of_graphs: whether graphs were profiled as a whole, where that is known.
+        of_graphs: whether graphs are known to have been profiled as a whole. Else the processes
+            that have a row of one tell it.
     """
 
     table: str
@@ -59,12 +60,19 @@ def _ranges(connection: "DuckDBPyConnection", timed: Timed) -> list[Notice]:
     times = _named(timed, words.times)
     if not times:
         return []
-    rows = "true" if timed.of_graphs else _WHOLE
+    rows = "true" if timed.of_graphs else _whole(timed.table)
     longest = f"greatest({', '.join(times)})"
     is_short = f"{longest} < {words.least_s!r}"
-    short, long = _counts(connection, timed, rows, is_short, f"{longest} >= {words.least_s!r}")
+    short, long, kernels = _counts(
+        connection,
+        timed,
+        rows,
+        is_short,
+        f"{longest} >= {words.least_s!r}",
+        f"{_IS_KERNEL} AND {longest} IS NOT NULL",
+    )
     least, added = (format_si(value, "s") for value in (words.least_s, words.added_s))
-    beside = ", and kernels beside them" if timed.of_graphs else ""
+    beside = ", and kernels beside graphs" if kernels else ""
     how = (
         f"ranges and graphs as a whole{beside}, which ncu times from the first call to the last, "
         f"with gaps of the host and work of its own in between (up to {added} where it was "
@@ -89,6 +97,12 @@ def _ranges(connection: "DuckDBPyConnection", timed: Timed) -> list[Notice]:
             )
         )
     return said
+
+
+def _whole(table: str) -> str:
+    """Condition that a row is a range, a graph, or a kernel beside graphs."""
+    of_graphs = f"SELECT process FROM {identifier(table)} WHERE kind = 'graph'"
+    return f"(kind IN ('range', 'graph') OR {_IS_KERNEL} AND process IN ({of_graphs}))"
 
 
 def _rows(count: int) -> str:
@@ -120,8 +134,9 @@ def _clocks(connection: "DuckDBPyConnection", timed: Timed) -> list[Notice]:
             "clock-above-highest",
             f"{timed.name}: {_rows(count)} with an SM clock above the highest that the GPU names "
             f"({format_si(most, 'Hz')}, {format_si(named, 'Hz')}). Some GPUs of desktops run so. "
-            "Else cycles and time are of passes that differ, as where ncu profiled graphs as a "
-            "whole (--graph-profiling graph), and the times of these rows are too long",
+            "Else cycles and time are of passes that took different times, as they do for kernels "
+            "of a few microseconds, and for kernels beside graphs that ncu profiled as a whole "
+            "(--graph-profiling graph), whose times are too long",
         )
     ]
 

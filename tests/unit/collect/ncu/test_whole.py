@@ -118,16 +118,20 @@ def test_a_recorded_range_gets_the_time_of_its_kernels(timed):
     assert without == 0
 
 
-def test_kernels_beside_graphs_get_their_times_by_their_names(timed):
-    launches = [{"number": n, "symbol": "_Z4addsPfi", "duration_us": n, "call": n} for n in (3, 4)]
+def test_graphs_and_kernels_beside_them_get_their_times_of_the_trace(timed):
+    node = {"symbol": "_Z4addsPfi", "in_graph": True, "duration_us": 2}
+    nodes = [{**node, "number": n, "call": n // 3} for n in range(6)]
+    beside = [{"number": n, "symbol": "_Z4addsPfi", "duration_us": n, "call": n} for n in (6, 7)]
     report = REPORTS / "kind-graph.ncu-rep.gz"
-    rows, without = timed(report, stretches(GRAPH, *launches))
-    assert [row[2] for row in rows] == [pytest.approx(3e-6), pytest.approx(4e-6)]
-    assert rows[1][1] == pytest.approx(1e-4)
+    rows, without = timed(report, stretches(GRAPH, *nodes, *beside))
+    assert [row[0] for row in rows] == ["graph", "graph", "kernel", "kernel"]
+    assert [row[2] for row in rows] == pytest.approx([6e-6, 6e-6, 6e-6, 7e-6])
+    assert [row[1] for row in rows] == pytest.approx([0, 3e-4, 6e-4, 7e-4])
     assert without == 0
-    other = [{**each, "symbol": "_Z4mulsPfi"} for each in launches]
-    rows, without = timed(report, stretches(GRAPH, *other))
-    assert ([row[2] for row in rows], without) == ([None, None], 2)
+    # Another kernel beside them: then nothing of the trace is believed.
+    other = [{**each, "symbol": "_Z4mulsPfi"} for each in beside]
+    rows, without = timed(report, stretches(GRAPH, *nodes, *other))
+    assert ([row[2] for row in rows], without) == ([None] * 4, 4)
 
 
 @pytest.mark.parametrize("regions", [(), (1, 2)], ids=["none", "two"])

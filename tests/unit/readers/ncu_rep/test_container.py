@@ -28,11 +28,19 @@ class _CountingFile(io.BytesIO):
         return data
 
 
-def test_sources_come_first_then_results_then_range_results():
-    data = w.header() + w.block(sources=[b"code"], results=[b"one", b"two"], ranges=[b"range"])
+def test_sources_come_first_then_results_then_ranges_then_graphs():
+    block = w.block(
+        sources=[b"code"], results=[b"one", b"two"], ranges=[b"range"], graphs=[b"graph"]
+    )
+    data = w.header() + block
     container = _open(data)
     (block,) = container.blocks()
-    assert list(container.results(block)) == [(b"one", False), (b"two", False), (b"range", True)]
+    assert list(container.results(block)) == [
+        (b"one", None),
+        (b"two", None),
+        (b"range", "range"),
+        (b"graph", "graph"),
+    ]
     assert container.version == 7
     assert container.cut_at is None
     assert container.lost_results == 0

@@ -12,7 +12,7 @@ from mansard.readers.ncu_csv import read_ncu_csv
 from mansard.readers.ncu_rep import read_ncu_rep
 from mansard.units import unit_factor
 
-KINDS = ("range", "app-range", "graph", "kernels")
+KINDS = ("kind-range", "kind-app-range", "kind-graph", "kind-kernels", "graph-whole")
 CLEARED = ("gpu__time_duration.", "sm__cycles_elapsed.")
 
 
@@ -45,11 +45,9 @@ def both(data_folder):
     def read(kind):
         with connect(threads=1) as engine:
             report = read_ncu_rep(
-                data_folder / f"kind-{kind}.ncu-rep.gz", engine, "report", name="k.ncu-rep"
+                data_folder / f"{kind}.ncu-rep.gz", engine, "report", name="k.ncu-rep"
             )
-            page = read_ncu_csv(
-                data_folder / f"kind-{kind}.raw.csv.gz", engine, "page", name="k.csv"
-            )
+            page = read_ncu_csv(data_folder / f"{kind}.raw.csv.gz", engine, "page", name="k.csv")
             return report, rows_of(engine, "report"), page, rows_of(engine, "page")
 
     return read
@@ -58,21 +56,20 @@ def both(data_folder):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_number_that_ncu_prints_of_a_result_is_read(both, data_folder, kind):
     capture, rows, *_ = both(kind)
-    results = printed(data_folder / f"kind-{kind}.raw.csv.gz")
+    results = printed(data_folder / f"{kind}.raw.csv.gz")
     assert len(rows) == len(results)
     # Attributes of the GPU are beside the results, and in base units.
-    names = {
-        name
-        for name in set(results[0]) & set(capture.counters)
-        if not name.startswith("device__attribute_")
-    }
-    assert {name for name in results[0] if "__" in name and "device__" not in name} == names
-    assert len(names) > 140
+    known = set(capture.counters)
     for row, result in zip(rows, results, strict=True):
+        names = {name for name in result if "__" in name and "device__" not in name}
+        assert names <= known
+        # Of these alone: bytes, work and time of the kinds, and how they were launched.
+        assert len(names) > 90
+        assert {name for name in known if row[f"counter.{name}"] is not None} <= set(result)
         for name in names:
             value = row[f"counter.{name}"]
             if value is None:
-                assert kind != "kernels"
+                assert kind != "kind-kernels"
                 assert name.startswith(CLEARED)
             else:
                 # Six decimals of a unit that ncu chose, two of a count that is no whole number.
@@ -102,9 +99,11 @@ def test_report_and_page_give_the_same_rows(both, kind):
     ("kind", "kinds", "sectors"),
     [
         # Two kernels of 128 blocks of 128 threads write 4 bytes a thread, in sectors of 32 bytes.
-        ("range", ["range"], [4096]),
-        ("app-range", ["range"], [4096]),
-        ("kernels", ["kernel", "kernel"], [2048, 2048]),
+        ("kind-range", ["range"], [4096]),
+        ("kind-app-range", ["range"], [4096]),
+        ("kind-kernels", ["kernel", "kernel"], [2048, 2048]),
+        # Three kernels of 64 such blocks are a graph; two of 128 are beside it.
+        ("kind-graph", ["graph", "graph", "kernel", "kernel"], [3072, 3072, 2048, 2048]),
     ],
 )
 def test_the_known_traffic_is_there(both, kind, kinds, sectors):
@@ -114,7 +113,16 @@ def test_the_known_traffic_is_there(both, kind, kinds, sectors):
         assert [row["counter.lts__t_sectors_srcunit_tex.sum"] for row in found] == sectors
 
 
-@pytest.mark.parametrize("kind", ["range", "app-range"])
+def test_the_tensor_work_of_a_whole_graph_is_that_of_its_product(both):
+    _, rows, _, lines = both("graph-whole")
+    for found in (rows, lines):
+        assert [row["kind"] for row in found] == ["graph"] * 4
+        counter = "counter.sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32_sparsity_off.sum"
+        work = [row[counter] for row in found]
+        assert work == [2 * 2048**3] * 4
+
+
+@pytest.mark.parametrize("kind", ["kind-range", "kind-app-range"])
 def test_short_times_of_ranges_are_unknown_and_said(both, kind):
     report, rows, page, lines = both(kind)
     for capture, (row,) in ((report, rows), (page, lines)):
@@ -125,18 +133,24 @@ def test_short_times_of_ranges_are_unknown_and_said(both, kind):
 
 
 def test_kernels_beside_whole_graphs_have_no_time_either(both):
-    report, rows, page, lines = both("graph")
-    assert [row["counter.gpu__time_duration.sum"] for row in rows] == [None, None]
-    assert "and kernels beside them" in report.provenance.notices[0].message
-    # A page does not say how graphs were profiled, but a clock of 2.2 GHz gives it away.
-    assert len(lines) == 2
-    (said,) = page.provenance.notices
-    assert said.code == "clock-above-highest"
-    assert "1 row with an SM clock above the highest that the GPU names (2.22 GHz" in said.message
+    report, rows, page, lines = both("kind-graph")
+    for capture, found in ((report, rows), (page, lines)):
+        for counter in ("gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second"):
+            assert [row[f"counter.{counter}"] for row in found] == [None] * 4
+        (said,) = [n for n in capture.provenance.notices if n.code == "range-time-unknown"]
+        assert "4 rows below 6.00 ms for ranges and graphs as a whole, and kernels" in said.message
+
+
+def test_a_graph_has_the_stream_that_it_was_launched_into_and_no_grid(both):
+    for kind, stream in (("kind-graph", 13), ("graph-whole", 7)):
+        _, rows, _, lines = both(kind)
+        for row in (rows[0], lines[0]):
+            assert (row["stream"], row["grid_x"], row["block_x"]) == (stream, None, None)
+    assert both("kind-range")[1][0]["stream"] is None
 
 
 def test_times_of_kernels_are_kept_as_they_are(both):
-    for _, rows in (both("kernels")[:2], both("kernels")[2:]):
+    for _, rows in (both("kind-kernels")[:2], both("kind-kernels")[2:]):
         assert [row["counter.gpu__time_duration.sum"] for row in rows] == pytest.approx(
             [1.984e-6] * 2
         )
@@ -162,9 +176,9 @@ NAMES = ("gpu__time_duration.sum", "sm__cycles_elapsed.avg.per_second", "dram__b
 DEVICE = w.device(attributes=[("device__attribute_clock_rate", 1_980_000)])
 
 
-def report(*ranges, results=(), command="ncu --replay-mode range app"):
+def report(*ranges, results=(), graphs=(), command="ncu --replay-mode range app"):
     details = w.message((6, [DEVICE]), (8, w.TOOL), (11, command))
-    block = w.block(results=results, ranges=ranges, names=NAMES, details=details)
+    block = w.block(results=results, ranges=ranges, graphs=graphs, names=NAMES, details=details)
     return w.header() + block
 
 
@@ -203,6 +217,40 @@ def test_a_range_is_called_so_and_lies_in_the_ranges_around_its_start(opened):
     assert (row["kind"], row["name"], row["phase"]) == ("range", "range", "step")
     assert row["process"] == 1234
     assert row["grid_x"] is row["block_x"] is row["stream"] is None
+
+
+def test_a_graph_is_known_by_its_list_where_the_command_line_does_not_say_it(opened):
+    """A configuration file may ask for whole graphs as well."""
+    state = w.nvtx_state(pushed=[(1234, 0, [("step", 1)])])
+    graph = w.graph_result(metrics(200_000, 2.9e9), nvtx=state, stream=9)
+    beside = w.result(metrics=metrics(210_000, 1.7e9))
+    capture, rows = opened(report(results=[beside], graphs=[graph], command="ncu app"))
+    # Entries are in the order of the lists.
+    assert [(row["kind"], row["phase"], row["stream"]) for row in rows] == [
+        ("kernel", None, 7),
+        ("graph", "step", 9),
+    ]
+    assert [row["counter.gpu__time_duration.sum"] for row in rows] == [None, None]
+    assert [row["counter.dram__bytes.sum"] for row in rows] == [7, 7]
+    (whole, short) = capture.provenance.notices
+    assert "has 1 whole graph: each of these rows sums several kernels" in whole.message
+    assert "2 rows below 6.00 ms" in short.message
+    assert capture.provenance.lost_launches == 0
+
+
+def test_kernels_of_another_process_than_that_of_graphs_keep_their_times(opened):
+    details = w.message((6, [DEVICE]), (8, w.TOOL), (11, "ncu app"))
+    other = w.block(results=[w.result(metrics=metrics(5000, 1.9e9))], process=(99, "node17"))
+    one = w.block(graphs=[w.graph_result(metrics(5000, 1.9e9))], names=NAMES, details=details)
+    _, rows = opened(w.header() + one + other)
+    assert [row["counter.gpu__time_duration.sum"] for row in rows] == [None, pytest.approx(5e-6)]
+
+
+def test_a_graph_that_its_block_announces_and_lacks_is_lost(opened):
+    whole = report(graphs=[w.graph_result(metrics(1, 1.0))], command="ncu app")
+    head = w.message((2, 1), (5, len(entry := w.sized(w.result()))), (9, 1))
+    capture, rows = opened(whole + w.sized(head) + entry)
+    assert (len(rows), capture.provenance.lost_launches) == (2, 1)
 
 
 @pytest.mark.parametrize("number", [3, 6, 20])
