@@ -22,7 +22,9 @@ def output(*arguments: str) -> list[str]:
 
 def examples(folder: Path) -> dict[str, list[str]]:
     """The blocks of the README by name."""
-    step = output("report", str(folder / "h200-deeplabv3-step.parquet"), "--top", "3")
+    recorded = str(folder / "h200-deeplabv3-step.parquet")
+    step = output("report", recorded, "--top", "3")
+    layers = output("report", recorded, "--by", "layer", "--top", "5")
     bench = output("machines", "h200-sxm")
     runs = [folder / "pytorch.parquet", folder / "tensorflow.parquet"]
     data = ROOT / "tests" / "data" / "paper"
@@ -31,11 +33,16 @@ def examples(folder: Path) -> dict[str, list[str]]:
     change = output("compare", *map(str, runs), "--by", "family")
     return {
         "STEP": step[: step.index("Warnings") - 1],
+        "LAYERS": layers[_line(layers, "Layers") : layers.index("Warnings") - 1],
         "BENCH": [*bench[:3], *(line for line in bench if _shown(line)), "..."],
         "COMPARE": [*change[:2], *change[6 : change.index("3 elementwise") + 3]]
         if "3 elementwise" in change
         else change[:24],
     }
+
+
+def _line(lines: list[str], start: str) -> int:
+    return next(at for at, line in enumerate(lines) if line.startswith(start))
 
 
 def _shown(line: str) -> bool:

@@ -2,9 +2,9 @@
 
     python scripts/ship_machine.py MACHINE.json
 
-Writes src/mansard/machines/h200-sxm.json, the table of docs/bench.md and the two blocks of
-README.md that show it. Left out is the clock of each sample, which is a quarter of the file; its
-median and what follows from it stay.
+Writes src/mansard/machines/h200-sxm.json, the table of docs/bench.md and the blocks of README.md
+that depend on it. Left out is the clock of each sample, which is a quarter of the file; its median
+and what follows from it stay.
 """
 
 import runpy
@@ -37,6 +37,7 @@ def shipped(machine: Machine) -> Machine:
 #: Command of a block of the README, and the name of its output in make_readme_examples.py.
 BLOCKS = {
     "$ mansard report mansard-demo/h200-deeplabv3-step.parquet --top 3": "STEP",
+    "$ mansard report mansard-demo/h200-deeplabv3-step.parquet --by layer --top 5": "LAYERS",
     "$ mansard machines h200-sxm": "BENCH",
 }
 
