@@ -29,11 +29,13 @@ th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #ddd
          white-space: nowrap; }
 th { border-bottom: 2px solid #888; } tbody tr:hover td { background: #f3f5f7; }
 .w { text-align: left; vertical-align: top; } td.w { white-space: normal; min-width: 7rem; }
+.n { position: sticky; left: 0; background: #fff; }
 figure { margin: 1rem 0; } img { max-width: 100%; background: #fff; }
 figcaption { font-size: 13px; color: #555; }
 nav a { margin-right: 1rem; white-space: nowrap; }
 @media (prefers-color-scheme: dark) {
   body { color: #e6e6e6; background: #16181b; } h2 { border-color: #444; }
+  .n { background: #16181b; }
   th, td { border-color: #3a3d42; } tbody tr:hover td { background: #1e2125; }
   .strong { background: #33260f; } figcaption { color: #aaa; } a { color: #8ab8ff; } }
 @media print { body { max-width: none; } .wide { overflow: visible; } }
@@ -96,21 +98,24 @@ def _body(table: Table) -> Iterator[str]:
         return
     for name, group in itertools.groupby(table.rows, key=lambda row: row[0]):
         rows = list(group)
-        first = f'<td class="w" rowspan="{len(rows)}">{_escaped(name)}</td>'
+        first = f'<td class="w n" rowspan="{len(rows)}">{_escaped(name)}</td>'
         for place, row in enumerate(rows):
-            rest = _row(row[1:], table.words - 1, "td").removeprefix("<tr>")
-            yield f"<tr>{'' if place else first}{rest}"
+            rest = _cells(row[1:], table.words - 1, "td")
+            yield f"<tr>{'' if place else first}{rest}</tr>"
 
 
 def _row(cells: tuple[str, ...], words: int, tag: str) -> str:
-    return (
-        f"<tr>{''.join(_cell(text, tag, place < words) for place, text in enumerate(cells))}</tr>"
+    """A row whose name stays in sight where the table is wider than the screen."""
+    name = f'<{tag} class="w n">{_escaped(cells[0])}</{tag}>'
+    return f"<tr>{name}{_cells(cells[1:], words - 1, tag)}</tr>"
+
+
+def _cells(texts: tuple[str, ...], words: int, tag: str) -> str:
+    """Cells of a row; as many as lead with words stand on the left."""
+    marks = (' class="w"' if place < words else "" for place in range(len(texts)))
+    return "".join(
+        f"<{tag}{mark}>{_escaped(text)}</{tag}>" for mark, text in zip(marks, texts, strict=True)
     )
-
-
-def _cell(text: str, tag: str, is_words: bool) -> str:
-    mark = ' class="w"' if is_words else ""
-    return f"<{tag}{mark}>{_escaped(text)}</{tag}>"
 
 
 def _figure(block: Figure, folder: Path) -> str:

@@ -33,7 +33,9 @@ def phases(study: Study) -> Iterator[Block]:
         "From the counters of one step. AI is FLOP/byte at L1 / L2 / DRAM. Launches of kernels "
         "that did no floating-point work are the paper's zero-AI kernels. Time is the sum over "
         "kernels, without gaps. Outside of the phases, (none), is an inference, and in fp16 the "
-        "scaling of the loss and of its gradients."
+        "scaling of the loss and of its gradients. Bound is the roof that asks for the most time, "
+        "and eff. the part of the time that the kernels need by their own bounds (docs/method.md); "
+        "? where a counter that could decide is missing, ~ where launches are too small to judge."
     )
     rows = [
         (entry.cell.title, key_label(phase, 40), *_census(phase))

@@ -66,7 +66,8 @@ def precision(study: Study) -> Iterator[Block]:
     yield Heading("Precision")
     yield Paragraph(
         "Speed-up over fp32 (transformers: over bf16) of the same network, layout, optimizer and "
-        "execution: the whole step by its median, phases by their time on the GPU."
+        "execution: the step by its median, the whole work on the GPU and its phases by the time "
+        "of their kernels."
     )
     rows = []
     for base in study.entries:
@@ -77,7 +78,7 @@ def precision(study: Study) -> Iterator[Block]:
             if not _only_precision_differs(entry, base):
                 continue
             rows.append((entry.cell.title, *_speed_ups(entry, base)))
-    yield Table(("cell", "step", *PHASES), tuple(rows))
+    yield Table(("cell", "step", "on the GPU", *PHASES), tuple(rows))
 
 
 def _speed_ups(entry: Entry, base: Entry) -> tuple[str, ...]:
@@ -85,8 +86,8 @@ def _speed_ups(entry: Entry, base: Entry) -> tuple[str, ...]:
     waiting = next((each for each in (entry, base) if each.step_s is None), None)
     if waiting is not None:
         whose = "" if waiting is entry else f"{base.cell.configuration.precision}: "
-        return (f"{whose}{waiting.state}", *[""] * len(PHASES))
-    found = [ratio(base.step_s, entry.step_s)]
+        return (f"{whose}{waiting.state}", *[""] * (1 + len(PHASES)))
+    found = [ratio(base.step_s, entry.step_s), ratio(_kernels_s(base), _kernels_s(entry))]
     for key in PHASES:
         before, after = base.phase(key), entry.phase(key)
         if before is not None and after is not None:
@@ -151,6 +152,10 @@ def _not_run(study: Study) -> Iterator[Block]:
             f"Not measured yet: {listed(waiting)}. 'mansard study deepcam -o' with this folder "
             "measures what is missing and keeps the rest."
         )
+
+
+def _kernels_s(entry: Entry) -> float | None:
+    return None if entry.analysis is None else entry.analysis.totals.duration_s
 
 
 def _rate(entry: Entry) -> float | None:

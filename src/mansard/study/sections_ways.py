@@ -14,10 +14,20 @@ from mansard.workloads import TokenSize
 #: Kinds of layers that are shown.
 _LAYERS = 5
 
+#: Said where compiled steps stand beside others by family.
+_FUSED = (
+    "A kernel is of one family, by its name: one that a compiler made of several operators is "
+    "counted with one of them."
+)
+
 
 def optimizers(study: Study) -> Iterator[Block]:
     """The optimizer phase of each way to write it."""
     yield Heading("Optimizers")
+    yield Paragraph(
+        "Of the ResNet-50 network in PyTorch, in bf16 and NHWC. On the GPU the optimizer alone is "
+        "timed; the step is whole, and where the host sets its pace it varies by more than that."
+    )
     wanted = [
         entry
         for entry in study.entries
@@ -49,7 +59,7 @@ def frameworks(study: Study) -> Iterator[Block]:
     yield Heading("PyTorch and XLA")
     yield Paragraph(
         "The same network and sizes in bf16, NHWC. XLA compiles the whole step, so its phases "
-        "cannot be told apart; a CUDA graph is one launch to the counters."
+        f"cannot be told apart; a CUDA graph is one launch to the counters. {_FUSED}"
     )
     rows = []
     for entry in study.entries:
@@ -110,7 +120,9 @@ def transformers(study: Study) -> Iterator[Block]:
     yield Paragraph(
         "A decoder of 0.94 G parameters. A step of prefill or training takes a sequence of 2,048 "
         "tokens; one of decode makes one token for each of 16 sequences, which look at 2,048. Busy "
-        "is the part of the step in which the GPU works; rates are over that time."
+        "is the part of the step in which the GPU works; rates are over that time. The cells that "
+        "are only named transformer train. "
+        f"{_FUSED}"
     )
     rows = []
     for entry in study.entries:

@@ -13,6 +13,9 @@ NOT_MEASURED = "not measured yet"
 #: Levels whose intensity is shown, from the SM outwards.
 LEVELS = ("l1", "l2", "dram")
 
+#: Intensities below it are as good as none, and would be long to write.
+_LEAST = 0.001
+
 
 def si(value: float | None, unit: str) -> str:
     """A value with its unit."""
@@ -57,6 +60,8 @@ def intensities(values: dict[str, float | None]) -> str:
 def _three_digits(value: float | None) -> str:
     if value is None:
         return UNKNOWN
+    if 0 < value < _LEAST:
+        return f"<{_LEAST}"
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 

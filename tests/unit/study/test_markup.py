@@ -1,5 +1,6 @@
 """Names from outside reach the report as text, whatever they hold."""
 
+import re
 import xml.etree.ElementTree as ET
 
 import pytest
@@ -57,6 +58,14 @@ def test_a_name_that_leads_several_rows_stands_once(tmp_path):
     assert text.count('rowspan="2">x<') == 1
     assert text.count('rowspan="1">y<') == 1
     assert [text.count(f">{number}<") for number in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_the_name_of_a_row_stays_in_sight_and_nothing_else_does(tmp_path):
+    rows = (("x", "one", "1"), ("x", "two", "2"))
+    for words in (1, 2):
+        text = page([Table(("a", "b", "c"), rows, words=words)], tmp_path)
+        kept = re.findall(r'<t[hd] class="w n"[^>]*>([^<]*)<', text)
+        assert kept == ["a", "x", "x"][: 4 - words]  # of two rows with one name, it stands once
 
 
 def test_a_picture_that_is_missing_is_said_to_be(tmp_path):

@@ -140,8 +140,8 @@ def test_a_gpu_cell_has_counted_work_and_energy(on_gpu):
     assert found.energy_j == 100.0 / 20
     assert found.device == FACTS
     assert {each.phase: each.flop for each in found.counted} == {
-        "forward": 2327280096942.0,
-        "backward": 4477272107573.0,
+        "forward": 2327280096978.0,
+        "backward": 4477272107552.0,
         "optimizer": 198383235.0,
     }
     assert found.collect_reason is None

@@ -89,6 +89,16 @@ def test_the_advice_of_a_pair_exists(pair):
     assert set(pair.rules) <= set(headings.replace(",", " ").split())
 
 
+def test_every_change_to_a_compiler_is_held_against_the_same_advice():
+    compiled = [
+        pair
+        for pair in pairs("cuda:0")
+        if (BY_NAME[pair.before].execution, BY_NAME[pair.after].execution) == ("eager", "compile")
+    ]
+    assert len(compiled) == 3
+    assert len({pair.rules for pair in compiled}) == 1
+
+
 def test_the_quick_study_holds_four_of_the_pairs():
     quick = {cell.name for cell in CELLS if cell.quick}
     whole = [pair for pair in pairs("cuda:0") if {pair.before, pair.after} <= quick]
