@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from mansard.bench.messages import INSTALL_BINDINGS
 from mansard.collect.cupti.driver import load_driver
 from mansard.collect.cupti.failures import PERMISSION_REMEDY
 from mansard.collect.cupti.library import find_cupti, load_cupti
@@ -30,6 +31,7 @@ _SYS_ADMIN, _PERFMON = 21, 38
 #: Programs that hold the counters of a GPU while they run, as the kernel names them (15 letters).
 _PROFILERS = ("ncu", "nsys", "nv-hostengine", "dcgm-exporter", "nv-nsight-cu-cl", "dcgmi")
 _MPS = ("nvidia-cuda-mps",)
+_BINDINGS = ("cuda-core", "cuda-bindings")
 _ENOUGH_BYTES = 1 << 30
 _MHZ = unit_factor("mhz")[0]
 _SLOWDOWNS = {
@@ -85,6 +87,7 @@ def doctor(system: System | None = None) -> tuple[Finding, ...]:
         _platform,
         _driver,
         _gpus,
+        _bindings,
         _cupti,
         _permission,
         _container,
@@ -98,17 +101,17 @@ def doctor(system: System | None = None) -> tuple[Finding, ...]:
     return tuple(finding for look in looks for finding in look(here))
 
 
+def _problem(what: str, found: str, remedy: str = "") -> Finding:
+    return Finding(what=what, state="problem", found=found, remedy=remedy)
+
+
 def _platform(_system: System) -> Iterator[Finding]:
     what = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
     if sys.platform == "linux":
         yield Finding(what="system", state="ok", found=what)
         return
-    yield Finding(
-        what="system",
-        state="problem",
-        found=what,
-        remedy="counters and ceilings of a GPU are measured under Linux; reports work anywhere",
-    )
+    remedy = "counters and ceilings of a GPU are measured under Linux; reports work anywhere"
+    yield _problem("system", what, remedy)
 
 
 def _driver(system: System) -> Iterator[Finding]:
@@ -116,14 +119,11 @@ def _driver(system: System) -> Iterator[Finding]:
     try:
         cuda = ".".join(map(str, load_driver().cuda_version))
     except MansardError as error:
-        yield Finding(
-            what="driver",
-            state="problem",
-            found=str(error),
-            remedy=(
-                "install NVIDIA's driver, or start the container with --gpus all. Reports, charts "
-                "and imports work without"
-            ),
+        yield _problem(
+            "driver",
+            str(error),
+            "install NVIDIA's driver, or start the container with --gpus all. Reports, charts and "
+            "imports work without",
         )
         return
     yield Finding(what="driver", state="ok", found=f"{version or 'version unknown'}, CUDA {cuda}")
@@ -134,7 +134,7 @@ def _gpus(_system: System) -> Iterator[Finding]:
         driver = load_driver()
         facts = [driver.facts(index) for index in range(driver.device_count)]
     except MansardError as error:
-        yield Finding(what="GPU", state="problem", found=str(error))
+        yield _problem("GPU", str(error))
         return
     for index, each in enumerate(facts):
         table = table_for(compute_capability=each.compute_capability)
@@ -150,30 +150,43 @@ def _gpus(_system: System) -> Iterator[Finding]:
         )
 
 
+def _bindings(_system: System) -> Iterator[Finding]:
+    """The packages behind ceilings of a GPU; counters of a profile do without."""
+    try:
+        found = ", ".join(f"{name} {metadata.version(name)}" for name in _BINDINGS)
+    except metadata.PackageNotFoundError as error:
+        yield Finding(
+            what="cuda bindings",
+            state="warning",
+            found=f"missing ({error.name}): bench and validate cannot use a GPU",
+            remedy=INSTALL_BINDINGS,
+        )
+        return
+    yield Finding(what="cuda bindings", state="ok", found=found)
+
+
 def _cupti(_system: System) -> Iterator[Finding]:
     path = find_cupti(_driver_major())
     if path is None:
-        yield Finding(
-            what="CUPTI",
-            state="problem",
-            found="not found in Python packages, CUDA_HOME or /usr/local/cuda",
-            remedy="pip install 'mansard[cuda]' (or nvidia-cuda-cupti); 'mansard[cuda12]' for "
-            "drivers of CUDA 12",
+        yield _problem(
+            "CUPTI",
+            "not found in Python packages, CUDA_HOME or /usr/local/cuda",
+            "pip install 'mansard[cuda]' (or nvidia-cuda-cupti); 'mansard[cuda12]' for drivers of "
+            "CUDA 12",
         )
         return
     try:
         version = load_cupti().version
     except MansardError as error:
-        yield Finding(what="CUPTI", state="problem", found=str(error))
+        yield _problem("CUPTI", str(error))
         return
     major, driver_major = version.split(".", maxsplit=1)[0], _driver_major()
     if major.isdecimal() and driver_major is not None and int(major) > driver_major:
-        yield Finding(
-            what="CUPTI",
-            state="problem",
-            found=f"CUDA {version} at {path}, but the driver serves CUDA {driver_major}",
-            remedy="install the CUPTI of the driver's CUDA, e.g. pip install 'mansard[cuda12]', or "
-            "a newer driver",
+        yield _problem(
+            "CUPTI",
+            f"CUDA {version} at {path}, but the driver serves CUDA {driver_major}",
+            "install the CUPTI of the driver's CUDA (pip install 'mansard[cuda12]'), or a newer "
+            "driver",
         )
         return
     yield Finding(what="CUPTI", state="ok", found=f"CUDA {version} at {path}")
@@ -183,11 +196,8 @@ def _permission(system: System) -> Iterator[Finding]:
     try:
         text = (system.proc / "driver/nvidia/params").read_text(errors="replace")
     except OSError:
-        yield Finding(
-            what="permission",
-            state="unknown",
-            found="the driver's settings cannot be read (no driver, or hidden by the container)",
-        )
+        found = "the driver's settings cannot be read (no driver, or hidden by the container)"
+        yield Finding(what="permission", state="unknown", found=found)
         return
     settings = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
     admin_only = settings.get("RmProfilingAdminOnly", "").strip()
@@ -195,18 +205,11 @@ def _permission(system: System) -> Iterator[Finding]:
     if admin_only == "0":
         yield Finding(what="permission", state="ok", found="every user may read counters")
     elif capable & (1 << _SYS_ADMIN | 1 << _PERFMON):
-        yield Finding(
-            what="permission",
-            state="ok",
-            found="only administrators may read counters; you are one",
-        )
+        found = "only administrators may read counters; you are one"
+        yield Finding(what="permission", state="ok", found=found)
     else:
-        yield Finding(
-            what="permission",
-            state="problem",
-            found=f"RmProfilingAdminOnly is {admin_only or 'not stated'}",
-            remedy=PERMISSION_REMEDY,
-        )
+        found = f"RmProfilingAdminOnly is {admin_only or 'not stated'}"
+        yield _problem("permission", found, PERMISSION_REMEDY)
 
 
 def _container(system: System) -> Iterator[Finding]:
@@ -275,12 +278,8 @@ def _clocks(_system: System) -> Iterator[Finding]:
 
 
 def _ncu(_system: System) -> Iterator[Finding]:
-    path = shutil.which("ncu")
-    yield Finding(
-        what="Nsight Compute",
-        state="ok",
-        found=path or "not on the PATH; only needed to record programs that are not Python",
-    )
+    missing = "not on the PATH; only needed to record programs that are not Python"
+    yield Finding(what="Nsight Compute", state="ok", found=shutil.which("ncu") or missing)
 
 
 def _frameworks(_system: System) -> Iterator[Finding]:
@@ -296,7 +295,7 @@ def _disk(_system: System) -> Iterator[Finding]:
         try:
             free = shutil.disk_usage(folder).free
         except OSError as error:
-            yield Finding(what=what, state="problem", found=f"{folder}: {error.strerror}")
+            yield _problem(what, f"{folder}: {error.strerror}")
             continue
         enough = free >= _ENOUGH_BYTES and os.access(folder, os.W_OK)
         yield Finding(

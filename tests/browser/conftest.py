@@ -66,6 +66,12 @@ def zoo(write_page):
 
 
 @pytest.fixture(scope="session")
+def step(write_page):
+    run = shipped_run("h200-deeplabv3-step")
+    return write_page(run, machine_for(run)[0], "step")
+
+
+@pytest.fixture(scope="session")
 def deepcam(write_page):
     run = shipped_run("v100-deepcam-forward")
     return write_page(run, machine_for(run)[0], "deepcam")

@@ -11,15 +11,17 @@ import pytest
 
 from mansard.charts import kernels_csv, report_dict
 from mansard.charts.columns import intensity_text
+from mansard.charts.frame import slope_labels
 from mansard.charts.labels import (
     above_roof,
     bound_label,
     efficiency_label,
+    intensity_names,
     key_label,
-    level_names,
     printable,
 )
 from mansard.charts.rows import share
+from mansard.charts.scene import roofline_scene
 from mansard.units import format_share, format_si
 
 pytestmark = pytest.mark.slow
@@ -40,16 +42,16 @@ PIXEL = """(place) => {
 def figures(group, analysis):
     """One row of the table, as the functions behind the terminal write it."""
     recoverable = None if above_roof(group) else group.recoverable_s
-    levels = level_names([analysis.totals, *analysis.kernels])
+    levels = intensity_names([analysis.totals, *analysis.kernels], analysis.kernels)
     return [
         str(group.launches),
         format_si(group.duration_s, "s"),
+        efficiency_label(group),
+        format_si(recoverable, "s"),
+        bound_label(group),
         format_share(share(group, analysis)),
         format_si(group.flop_per_s),
         *(intensity_text(group.intensity.get(level)) for level in levels),
-        bound_label(group),
-        efficiency_label(group),
-        format_si(recoverable, "s"),
     ]
 
 
@@ -138,6 +140,101 @@ def test_every_figure_of_the_table_is_that_of_the_terminal(open_page, report, re
     )
     assert [row[1] for row in rows] == [printable(k.short_name) for k in analysis.kernels]
     assert [row[3:] for row in rows] == [figures(kernel, analysis) for kernel in analysis.kernels]
+
+
+def test_integer_work_is_shown_as_operations_and_marked(open_page, zoo):
+    (kernel,) = [k for k in zoo.analysis.kernels if k.flop == 0 and k.op_int]
+    place = zoo.analysis.kernels.index(kernel) + 1
+    tab = open_page(zoo)
+    line = tab.texts(f"#table tbody tr:nth-child({place}) td")
+    assert f"{format_si(kernel.op_int / kernel.duration_s)}*" in line
+    assert intensity_text(kernel.op_int / kernel.bytes_by_level["dram"]) == line[-1]
+    assert "*: only integer operations, so OP/s and OP/byte" in tab.texts("#table-note")[0]
+    tab.js("mansard.update({ family: 'norm' })")
+    assert tab.texts("#table-note") == [""]
+    tab.js("(place) => mansard.update({ select: String(place) })", place)
+    rows = tab.texts("#kernel details tbody td")
+    assert format_si(kernel.op_int / kernel.duration_s, "OP/s") in rows
+
+
+@pytest.mark.parametrize("chosen", [False, True])
+@pytest.mark.parametrize("width", [1280, 1500])
+def test_efficiency_and_recoverable_time_stand_on_the_screen(open_page, step, width, chosen):
+    tab = open_page(step, "#select=1" if chosen else "", width=width)
+    hidden = tab.js(
+        """['efficiency', 'recoverable_s', 'bound'].filter((key) => {
+          const scroll = document.querySelector('#kernels .scroll').getBoundingClientRect();
+          return document.querySelector(`#table th.${key}`).getBoundingClientRect().right > scroll.right;
+        })"""
+    )
+    assert hidden == []
+    # Twice the letters that 14 letters of a name take, or more.
+    name = tab.js("document.querySelector('#table tbody th').clientWidth")
+    assert name >= 240
+
+
+def test_all_columns_fit_while_no_kernel_is_chosen(open_page, step):
+    tab = open_page(step, width=1280)
+    scroll = "document.querySelector('#kernels .scroll')"
+    assert tab.js(f"{scroll}.scrollWidth") == tab.js(f"{scroll}.clientWidth")
+
+
+def test_a_long_name_of_a_layer_ends_before_the_next_column(open_page, step):
+    tab = open_page(step, "#by=layer", width=700)
+    tab.js("document.querySelector('#table tbody th > *').textContent = 'backbone.'.repeat(40)")
+    style = tab.js(
+        """(() => { const name = document.querySelector('#table tbody th > *');
+        const { overflow, textOverflow, display } = getComputedStyle(name);
+        return [display, overflow, textOverflow, name.clientWidth < name.scrollWidth,
+          name.getBoundingClientRect().right <= name.closest('tr').cells[2].getBoundingClientRect().left]; })()"""
+    )
+    assert style == ["block", "hidden", "ellipsis", True, True]
+
+
+def test_while_no_kernel_is_chosen_the_longest_are_listed(open_page, zoo):
+    tab = open_page(zoo)
+    kernels = zoo.analysis.kernels[:20]
+    assert tab.texts("#kernel .key th") == [printable(k.short_name) for k in kernels]
+    assert tab.texts("#kernel .key td:last-child") == [
+        format_share(share(kernel, zoo.analysis)) for kernel in kernels
+    ]
+    tab.page.click("#kernel .key button >> nth=2")
+    assert tab.texts("#kernel h2") == ["Kernel 3"]
+
+
+def test_an_efficiency_above_every_floor_is_explained_beside_them(open_page, step):
+    kernels = step.analysis.kernels
+    differs = [
+        format_share(k.efficiency)
+        != format_share(max(f for f in k.floors_s.values() if f is not None) / k.duration_s)
+        for k in kernels[:12]
+    ]
+    assert set(differs) == {True, False}
+    tab = open_page(step)
+    for place, differ in enumerate(differs, start=1):
+        tab.js("(place) => mansard.update({ select: String(place) })", place)
+        said = [text for text in tab.texts("#kernel p") if "its own highest floor" in text]
+        assert bool(said) == differ
+
+
+def test_slopes_that_nearly_meet_have_one_label(open_page, step):
+    tab = open_page(step)
+    labels = tab.js(
+        "mansard.slopeLabels(mansard.page.roofline.roofs.filter((r) => r.kind === 'bandwidth')).map((s) => s.label)"
+    )
+    scene = roofline_scene(step.analysis)
+    slopes = [roof for roof in scene.roofs if roof.kind == "bandwidth"]
+    assert labels == [label for _, label in slope_labels(slopes)]
+    assert labels[0] == "shared 33.4, L1 33.3 TB/s"
+
+
+@pytest.mark.parametrize(("width", "narrow"), [(390, True), (1280, False)])
+def test_a_narrow_chart_names_its_roofs_on_their_buttons(open_page, step, width, narrow):
+    tab = open_page(step, width=width)
+    button = tab.page.locator("#roofline [data-name='tensor bf16']")
+    assert button.inner_text().split() == (
+        ["b", "tensor", "bf16", "948", "TFLOP/s"] if narrow else ["tensor", "bf16"]
+    )
 
 
 def test_a_large_page_is_packed_and_says_so(open_page, large):
@@ -470,6 +567,23 @@ def test_the_time_line_names_the_gaps(open_page, ranks_report):
     # Five pauses of 100 us were put in, one before every 40th launch but the first.
     assert [text.startswith(("100 us", "10")) for text in lengths[:5]] == [True] * 5
     assert len(lengths) == 20
+
+
+def test_the_time_line_has_a_named_row_for_each_family_of_each_stream(
+    open_page, ranks_report, step
+):
+    rows = open_page(step).js("mansard.strip.rows")
+    time = {}
+    for kernel in step.analysis.kernels:
+        time[kernel.family] = time.get(kernel.family, 0.0) + kernel.duration_s
+    longest = sorted(time, key=time.get, reverse=True)[:7]
+    assert [row["label"] for row in rows if row["label"] != "all others"] == longest
+    # Two streams: each has a head, and the families that run there.
+    rows = open_page(ranks_report).js("mansard.strip.rows")
+    assert [row["head"] for row in rows if "head" in row] == ["stream 7", "stream 8"]
+    assert {row["label"] for row in rows if "label" in row} == {
+        kernel.family for kernel in ranks_report.analysis.kernels
+    }
 
 
 def test_a_page_without_start_times_shows_no_time_line(open_page, zoo):

@@ -84,6 +84,30 @@ def test_two_reports_on_one_standard_output_are_refused():
     assert b"both write to standard output" in done.stderr
 
 
+def test_roofs_of_another_gpu_are_told_before_any_number():
+    done = mansard("report", ZOO, "--machine", "v100-paper", "--top", "1")
+    assert done.stdout.decode().startswith("warning: the run is of NVIDIA H200 (compute")
+    done = mansard("report", ZOO, "--machine", "v100-paper", "--json")
+    assert done.stderr.decode().startswith("mansard: warning: the run is of NVIDIA H200 (compute")
+    assert json.loads(done.stdout)["schema"] == "mansard-report/1"
+
+
+def test_roofs_of_a_cpu_are_refused_for_a_run_of_a_gpu(tmp_path):
+    machine = {
+        "schema": "mansard-machine/1",
+        "name": "laptop",
+        "basis": "measured",
+        "device": {"name": "Some CPU"},
+        "ceilings": [{"kind": "compute", "value": 1e11, "unit": "flop/s", "path": "vector fp32"}],
+        "provenance": {"cpus": [0, 1]},
+    }
+    (tmp_path / "machine.json").write_text(json.dumps(machine))
+    done = mansard("report", ZOO, "--machine", tmp_path / "machine.json")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"'laptop' are of a CPU (Some CPU), and zoo.raw.csv.gz is of NVIDIA H200" in done.stderr
+    assert b"doctor --explain cpu-machine" in done.stderr
+
+
 def test_the_json_report_has_every_key_of_its_contract():
     report = report_json(ZOO)
     assert report["schema"] == "mansard-report/1"

@@ -8,7 +8,14 @@ import pytest
 
 from mansard.cli import INTERRUPTED, PARTIAL, main
 from mansard.errors import MansardError
+from mansard.study import frameworks
 from mansard.study import run as study_run
+
+
+@pytest.fixture(autouse=True)
+def _all_installed(monkeypatch):
+    """Leave it to the process of a cell to say what its framework cannot do here."""
+    monkeypatch.setattr(frameworks, "absences", lambda _: {})
 
 
 def mansard(*arguments):
@@ -22,7 +29,7 @@ def test_the_list_names_every_cell_and_fits_80_columns(tmp_path, capsys):
     assert mansard("--list", "--device", "cpu", "-o", tmp_path) == 0
     lines = capsys.readouterr().out.splitlines()
     titles = [line for line in lines if line[:2].strip().isdecimal()]
-    assert len(titles) == 27
+    assert len(titles) == 28
     assert max(map(len, titles)) <= 80
     assert list(tmp_path.iterdir()) == []
 
@@ -42,6 +49,34 @@ def test_what_cannot_run_here_is_a_line_and_the_report_is_written(tmp_path, caps
     text = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "This is a run on a CPU at a tiny size" in text
     assert record["reason"].split(":")[0] in text.replace("\\", "")
+
+
+def test_without_any_framework_nothing_starts_and_one_sentence_says_what_to_install(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(frameworks, "absences", lambda names: dict.fromkeys(names, "is absent"))
+    assert mansard("--device", "cpu", "-o", tmp_path / "new") == MansardError.exit_code
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert "none of the 28 cells can run here" in told
+    assert "pip install '.[torch]' for 24" in told
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_framework_that_is_absent_is_told_once_and_its_cells_make_no_noise(
+    tmp_path, capsys, monkeypatch
+):
+    absent = {"keras-jax": "Keras is not installed: get it", "keras-torch": "no Keras"}
+    monkeypatch.setattr(frameworks, "absences", lambda _: absent)
+    cells = ("--only", "keras-jax", "--only", "adam-fused_graph")
+    assert mansard("--device", "cpu", *cells, "-o", tmp_path) == PARTIAL
+    out, err = capsys.readouterr()
+    assert err.count("Keras is not installed") == 1
+    assert "2 cells cannot run: Keras is not installed: get it" in err
+    assert "Keras/JAX" not in err  # no progress of cells that do not run
+    assert "not installed: get it" not in out
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert report.count("not installed: get it") == 1
 
 
 def test_files_that_could_not_be_used_are_told_and_are_an_exit_code(tmp_path, capsys):

@@ -155,6 +155,25 @@ def test_a_missing_cupti_says_how_to_install_it(system, monkeypatch):
     assert "pip install 'mansard[cuda]'" in finding.remedy
 
 
+@pytest.mark.usefixtures("no_driver")
+def test_missing_packages_of_cuda_are_told_with_the_command_that_installs_them(system, monkeypatch):
+    def version(name):
+        raise module.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(module.metadata, "version", version)
+    (finding,) = found(system, "cuda bindings")
+    assert finding.state == "warning"
+    assert finding.found == "missing (cuda-core): bench and validate cannot use a GPU"
+    assert finding.remedy.startswith("pip install 'mansard[cuda]'")
+
+
+@pytest.mark.usefixtures("no_driver")
+def test_installed_packages_of_cuda_are_told_with_their_versions(system, monkeypatch):
+    monkeypatch.setattr(module.metadata, "version", lambda _: "13.1")
+    (finding,) = found(system, "cuda bindings")
+    assert (finding.state, finding.found) == ("ok", "cuda-core 13.1, cuda-bindings 13.1")
+
+
 def nvml(mig=0, reasons=0):
     error = type("NVMLError", (Exception,), {})
     return types.SimpleNamespace(

@@ -6,6 +6,7 @@ Their times overlap with those of the rules on kernels, or lie outside the kerne
 from collections.abc import Iterator
 
 from mansard.analysis.advice_case import Case, count, keys_of, listed, seconds, time_of
+from mansard.analysis.file_statistics import LARGEST
 from mansard.model.advice import Advice
 from mansard.model.analysis import Kernel
 from mansard.units import format_share, format_si
@@ -72,7 +73,8 @@ def _highest_clock_hz(case: Case) -> float | None:
     if not devices and case.machine is not None:
         devices = [case.machine.device]
     clocks = {device.sm_clock_max_hz for device in devices}
-    return clocks.pop() if len(clocks) == 1 else None
+    highest = clocks.pop() if len(clocks) == 1 else None
+    return highest if highest and 0 < highest < LARGEST else None
 
 
 def idle_gpu(case: Case) -> Iterator[Advice]:

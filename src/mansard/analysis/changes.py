@@ -36,7 +36,7 @@ _VALUES: dict[str, Callable[[Group], float | None]] = {
     **{f"bytes_{level}": _bytes(level) for level in LEVELS},
     "launches": lambda group: group.launches,
     "zero_flop_launches": lambda group: group.zero_flop_launches,
-    "short_launches": lambda group: group.short_launches,
+    "short_launches": lambda group: None if group.untimed_launches else group.short_launches,
 }
 
 #: What a step takes when nothing records it, and from the first start to the last end of one that

@@ -14,7 +14,7 @@ from mansard.analysis.analyze import analyze
 from mansard.analysis.changes import LEAST_CHANGE, Side, differences
 from mansard.analysis.conditions import unlike, unlike_definitions
 from mansard.analysis.launches import launches
-from mansard.analysis.layers import KEYS, layers_of, names
+from mansard.analysis.layers import KEYS, layers_of, names, why_none
 from mansard.analysis.matching import Match, match_groups, match_kernels
 from mansard.analysis.noise import LEAST_REPEATS
 from mansard.analysis.options import AnalysisOptions
@@ -108,6 +108,10 @@ def _compared(
         engine.translated(FormatError, "the launches of a run are damaged"),
     ):
         analyzed = [_analyzed(part, options) for part in (part_a, part_b)]
+        lacking = [analysis for _, analysis in analyzed if not names(analysis, rows[0])]
+        if lacking:
+            told = (f"{each.label} {why_none(each, rows[0])}" for each in lacking)
+            raise UsageError("; ".join(dict.fromkeys(told)))
         found = []
         for by in rows:
             if by != rows[0] and not all(names(analysis, by) for _, analysis in analyzed):
@@ -154,9 +158,17 @@ def _analyzed(part: Part, options: AnalysisOptions | None) -> tuple[Part, Analys
     analysis = analyze(part, options=options)
     if analysis.totals.launches:
         return dataclasses.replace(part, run=analysis.run or part.run), analysis
-    phases = [phase.key for phase in analyze(part.run).phases if phase.key is not None]
-    there = f"; its phases are {', '.join(phases[:20])}" if part.phase and phases else ""
-    raise UsageError(f"{part.label} holds no launches to compare{there}")
+    raise UsageError(f"{part.label} holds no launches to compare{_parts_there(part)}")
+
+
+def _parts_there(part: Part) -> str:
+    """What could be given instead of a phase or rank that is not there."""
+    if part.phase is None and part.rank is None:
+        return ""
+    whole = analyze(part.run)
+    word, groups = ("phases", whole.phases) if part.rank is None else ("ranks", whole.ranks)
+    keys = [group.key for group in groups if group.key is not None]
+    return f"; its {word} are {', '.join(keys[:20])}" if keys else f"; it names no {word}"
 
 
 def _matches(a: Side, b: Side, by: str) -> list[Match]:

@@ -104,18 +104,25 @@ def build(connection: "DuckDBPyConnection", plan: Plan, machine: Machine | None 
         plan = dataclasses.replace(plan, launches=launches, resources=known_of)
         _scan(connection, plan)
     _describe_names(connection, plan)
-    zero_n, zero_s = '"zero launches"', '"zero_s"'
-    if plan.options.zero_flop_by == "name":
-        alike = "OVER (PARTITION BY name, kind, phase)"
-        is_zero = f"sum(decided) {alike} = sum(launches) {alike} AND sum(flop) {alike} = 0"
-        zero_n, zero_s = (
-            f"CASE WHEN {is_zero} THEN {value} ELSE 0 END" for value in ("launches", "duration_s")
-        )
     connection.execute(
-        f'CREATE TEMP TABLE cell AS SELECT * REPLACE ({zero_n} AS "zero launches", '
-        f"{zero_s} AS zero_s) FROM cube JOIN names USING (name, kind)"
+        f"CREATE TEMP TABLE cell AS SELECT {_ruled(plan)} FROM cube JOIN names USING (name, kind)"
     )
     return plan
+
+
+def _ruled(plan: Plan) -> str:
+    """SQL: all columns of a table of cells, with those without FLOP by the rule of the options.
+
+    The cells are told apart by name, kind and phase at least.
+    """
+    if plan.options.zero_flop_by != "name":
+        return "*"
+    alike = "OVER (PARTITION BY name, kind, phase)"
+    is_zero = f"sum(decided) {alike} = sum(launches) {alike} AND sum(flop) {alike} = 0"
+    zero_n, zero_s = (
+        f"CASE WHEN {is_zero} THEN {value} ELSE 0 END" for value in ("launches", "duration_s")
+    )
+    return f'* REPLACE ({zero_n} AS "zero launches", {zero_s} AS zero_s)'
 
 
 def _scan(connection: "DuckDBPyConnection", plan: Plan) -> None:
@@ -170,8 +177,8 @@ def scan_by(connection: "DuckDBPyConnection", plan: Plan, column: str) -> None:
     plan.scan(
         connection,
         f"by_{column}",
-        f"SELECT {column}, name, kind, {listed} "
-        f"FROM ({_placed(plan)}) AS placed GROUP BY {column}, name, kind",
+        f"SELECT {column}, name, kind, phase, {listed} "
+        f"FROM ({_placed(plan)}) AS placed GROUP BY {column}, name, kind, phase",
     )
 
 
@@ -181,7 +188,8 @@ def sums_by(connection: "DuckDBPyConnection", plan: Plan, column: str, key: str)
         connection,
         plan,
         f"SELECT {key} AS group_key, count(DISTINCT key) AS kernels, {_added_up(plan)} "
-        f"FROM by_{column} JOIN names USING (name, kind) GROUP BY group_key ORDER BY group_key",
+        f"FROM (SELECT {_ruled(plan)} FROM by_{column}) JOIN names USING (name, kind) "
+        "GROUP BY group_key ORDER BY group_key",
     )
     return [Row(column, row.pop("group_key"), row) for row in rows]
 

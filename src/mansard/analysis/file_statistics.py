@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _TRUSTED = "DuckDB%"
+#: Above any time, clock, work or traffic; sums of what is below have finite squares and quotients.
+LARGEST = 1e36
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Statistics:
     Attributes:
         filled: not null throughout.
         full: never null.
-        sound: nothing negative, infinite or NaN.
+        sound: nothing negative, above ``LARGEST``, infinite or NaN.
         zero: nothing but 0 and null.
         nulls: how many nulls a column has, where every file has the column.
         stored: the physical types of Parquet that it has.
@@ -70,7 +72,7 @@ def statistics(connection: "DuckDBPyConnection", files: tuple[File, ...]) -> Sta
         "SELECT path_in_schema, "
         "bool_or(stats_null_count IS NULL OR stats_null_count < num_values), "
         f"bool_and(coalesce(stats_null_count = 0, false)) AND {everywhere}, "
-        f"bool_and(coalesce({empty} OR ({least} >= 0 AND {most} < 'infinity'), false)), "
+        f"bool_and(coalesce({empty} OR ({least} >= 0 AND {most} < {LARGEST!r}), false)), "
         f"bool_and(coalesce({empty} OR ({least} = 0 AND {most} = 0), false)), "
         f"CASE WHEN {everywhere} AND count(stats_null_count) = count(*) "
         "THEN sum(stats_null_count)::BIGINT END, list(DISTINCT type), "

@@ -114,9 +114,9 @@ class Findings:
         if self.faulty:
             yield Notice(
                 "impossible-values",
-                f"{self.row.count('invalid')} launches hold negative or infinite values in "
-                f"{', '.join(self.faulty)}; they are taken as unknown. The file was not written "
-                "by Mansard, or is damaged",
+                f"{self.row.count('invalid')} launches hold negative, infinite or absurdly large "
+                f"values in {', '.join(self.faulty)}; they are taken as unknown. The file was not "
+                "written by Mansard, or is damaged",
             )
 
     def _durations(self) -> Iterator[Notice]:
@@ -195,6 +195,8 @@ class Findings:
             missing = self.row.missing(f"bytes_{level}")
             if not missing or (level in ("shared", "link") and not has_roof):
                 continue
+            if level == "link" and not any(k.family == "collective" for k in self.kernels):
+                continue  # taken as unused (floors.py): only collectives are known to need it
             counted = self.row.count("counted")
             who = "any launch" if missing == counted else f"{missing} of {counted} launches"
             yield Notice(

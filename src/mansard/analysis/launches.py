@@ -1,8 +1,8 @@
 """The launches of a run as one SQL query: what its files hold, cleaned of impossible values.
 
-A count or a time cannot be negative or infinite; such a value of a foreign file is read as
-unknown, and the launch is marked ``invalid``. Columns that are null throughout are left out of
-the query: the files' own statistics tell them, and they cost time.
+A count or a time cannot be negative, infinite or absurdly large; such a value of a foreign file is
+read as unknown, and the launch is marked ``invalid``. Columns that are null throughout are left
+out of the query: the files' own statistics tell them, and they cost time.
 """
 
 import dataclasses
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from mansard import engine
-from mansard.analysis.file_statistics import statistics
+from mansard.analysis.file_statistics import LARGEST, statistics
 from mansard.errors import FormatError
 from mansard.location import File
 from mansard.model.columns import RUN_COLUMNS
@@ -223,7 +223,7 @@ def _possible(value: str) -> str:
 def _finite(value: str) -> str:
     # The engine would decide a comparison with infinity by the statistics of the file, in which
     # other writers do not count NaN; this it computes.
-    return f"{value} - {value} = 0"
+    return f"{value} - {value} = 0 AND abs({value}) < {LARGEST!r}::DOUBLE"
 
 
 def _any(conditions: Iterable[str]) -> str:

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from mansard import engine
 from mansard.analysis import cube
 from mansard.analysis.cube import Plan, Row
 from mansard.analysis.groups import group
+from mansard.analysis.launches import launches
 from mansard.errors import UsageError
 from mansard.model.analysis import Analysis, Group
 
@@ -23,6 +25,9 @@ _NUMBERS = r"regexp_replace({}, '\.[0-9]+\.', '.*.', 'g')"
 _DOTTED = _NUMBERS.format(_NUMBERS.format("'.' || module || '.'"))
 #: A module without the numbers in its path: layers that are built alike.
 _ALIKE = f"substr({_DOTTED}, 2, length({_DOTTED}) - 2)"
+_WHO_NAMES = (
+    "'mansard profile' names those of PyTorch programs, without torch.compile and --no-operators"
+)
 #: How each list of groups is made: its column, and the key in SQL.
 KEYS = {"module": ("module", "module"), "layer": ("module", _ALIKE), "operator": ("op", "op")}
 
@@ -63,13 +68,29 @@ def layers_of(analysis: Analysis, by: str) -> tuple[Group, ...]:
     """
     groups = _groups(analysis)[by]
     if not groups:
-        raise UsageError(
-            f"{analysis.label or 'the run'} names no {by}s: 'mansard profile' of a PyTorch "
-            f"program does, without torch.compile; or it names more than {MOST_GROUPS:,}, or has "
-            f"more than {MOST_LAUNCHES:,} launches, which is not summed: of a job, give the file "
-            "of one rank"
-        )
+        raise UsageError(f"{analysis.label or 'the run'} {why_none(analysis, by)}")
     return groups
+
+
+def why_none(analysis: Analysis, by: str) -> str:
+    """Why a run has no groups by one of ``KEYS``, and what to do; goes on after its name."""
+    count = analysis.totals.launches
+    if count > MOST_LAUNCHES:
+        return (
+            f"has {count:,} launches, and {by}s are not summed beyond {MOST_LAUNCHES:,}: of a job, "
+            "give the file of one rank"
+        )
+    if analysis.run is not None:
+        with engine.connect() as connection:
+            if KEYS[by][0] in launches(connection, analysis.run).named:
+                return (
+                    f"names more than {MOST_GROUPS:,} {by}s, which are not summed: use --by kernel "
+                    "or --by family"
+                )
+    collectors = {origin.collector or "" for origin in analysis.provenance}
+    if any(name.startswith("Mansard") for name in collectors):
+        return f"names no {by}s: record it again, since {_WHO_NAMES}"
+    return f"names no {by}s: record the program with Mansard, since {_WHO_NAMES}"
 
 
 def _groups(analysis: Analysis) -> dict[str, tuple[Group, ...]]:

@@ -6,6 +6,7 @@ L2 bandwidth of every chip, for one) gets no ceiling: nothing is guessed.
 
 import functools
 import importlib.resources
+import math
 import re
 import tomllib
 from collections.abc import Iterator
@@ -49,7 +50,9 @@ def theoretical(device: DeviceFacts) -> Machine | None:
     rates = _table().get(device.compute_capability or "")
     if rates is None:
         return None
-    ceilings = (*_sm_ceilings(device, rates), *_dram_ceilings(device))
+    found = (*_sm_ceilings(device, rates), *_dram_ceilings(device))
+    # Of attributes of a damaged file no roof follows.
+    ceilings = tuple(each for each in found if 0 < (each.value or 0.0) < math.inf)
     if not ceilings:
         return None
     return Machine(

@@ -7,6 +7,7 @@ streams), so busy time is that of their union.
 import math
 from typing import TYPE_CHECKING
 
+from mansard.analysis.file_statistics import LARGEST
 from mansard.analysis.launches import Launches
 from mansard.analysis.parts import Part
 from mansard.analysis.sql_engine import Scan, embedded
@@ -97,7 +98,7 @@ def _seconds(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
-    return value if 0 < value < math.inf else None
+    return value if 0 < value < LARGEST else None
 
 
 def exposed(connection: "DuckDBPyConnection") -> dict[int | None, float]:

@@ -7,6 +7,12 @@ import msgspec
 from mansard.bench.kernels import Variant
 from mansard.model.device import DeviceFacts
 
+#: What to do without the packages that open a GPU; the doctor says the same.
+INSTALL_BINDINGS = (
+    "pip install 'mansard[cuda]' (cuda-core, cuda-bindings; 'mansard[cuda12]' for drivers of "
+    "CUDA 12)"
+)
+
 Recipe = Literal[
     "compute",
     "shared",
@@ -175,3 +181,10 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     built: Built | None = None
     outcome: Outcome | None = None
     error: str | None = None
+
+
+def failure(error: Exception) -> str:
+    """What a child answers of an error that nobody foresaw, or of a package that is missing."""
+    if isinstance(error, ImportError) and (error.name or "").partition(".")[0] == "cuda":
+        return f"cuda bindings: missing -> {INSTALL_BINDINGS}"
+    return f"{type(error).__name__}: {str(error)[:300]}"

@@ -3,10 +3,13 @@
 import dataclasses
 from collections.abc import Iterable
 
-from mansard.model.machine import Ceiling, Machine
+from mansard.model.machine import Ceiling, Machine, printed_unit
 from mansard.units import format_share, format_si, unit_factor
 
 _GHZ = unit_factor("ghz")[0]
+#: Share of its limit from which a pipe is called filled.
+_FILLED = 0.9
+_LIBRARY = "library"
 _DATA = {"low-toggle": "zeros", "random": "random"}
 _SECTIONS = {
     "compute": "Compute",
@@ -45,21 +48,50 @@ def rows_of(machine: Machine) -> tuple[Row, ...]:
     """All ceilings, refused ones included, compute first."""
     order = list(_SECTIONS)
     ceilings = sorted(machine.ceilings, key=lambda ceiling: order.index(ceiling.kind))
-    return tuple(_row(ceiling) for ceiling in ceilings)
+    return tuple(_row(ceiling, _short_of(ceiling, ceilings)) for ceiling in ceilings)
 
 
-def _row(ceiling: Ceiling) -> Row:
-    clock = ceiling.sm_clock_hz
+def _short_of(ceiling: Ceiling, others: Iterable[Ceiling]) -> str | None:
+    """What to say of an instruction that leaves room in a pipe which another one fills."""
+    if not (ceiling.path or "").startswith("tensor") or ceiling.instruction == _LIBRARY:
+        return None
+    if ceiling.share_of_limit is None or ceiling.share_of_limit > _FILLED:
+        return None
+    fuller = [
+        _first_word(other.instruction)
+        for other in others
+        if (other.path, other.arm) == (ceiling.path, ceiling.arm)
+        and other.instruction != _LIBRARY
+        and (other.share_of_limit or 0.0) > _FILLED
+    ]
+    if not fuller:
+        return None
+    own = _first_word(ceiling.instruction)
+    return f"the limit is that of the tensor pipe: {fuller[0]} reaches it here, {own} does not"
+
+
+def _first_word(instruction: str | None) -> str:
+    """Without what is told of the sums: ``mma.sync`` of ``mma.sync fp16-acc``."""
+    return next(iter((instruction or "").split()), "another instruction")
+
+
+def _row(ceiling: Ceiling, remark: str | None) -> Row:
+    clock, unit = ceiling.sm_clock_hz, printed_unit(ceiling.unit, ceiling.path)
     return Row(
         section=_SECTIONS[ceiling.kind],
         what=name_of(ceiling),
         how=ceiling.instruction or "",
-        data=_DATA.get(ceiling.arm or "", ""),
-        value="refused" if ceiling.value is None else format_si(ceiling.value, unit_of(ceiling)),
+        data=data_of(ceiling.arm),
+        value="refused" if ceiling.value is None else format_si(ceiling.value, unit),
         share="" if ceiling.share_of_limit is None else format_share(ceiling.share_of_limit),
         clock="" if clock is None else f"{clock / _GHZ:.2f}",
-        reason=ceiling.reason,
+        reason="; ".join(text for text in (remark, ceiling.reason) if text) or None,
     )
+
+
+def data_of(arm: str | None) -> str:
+    """The data of a ceiling in the word that tables use: ``zeros``, ``random`` or nothing."""
+    return _DATA.get(arm or "", "")
 
 
 def name_of(ceiling: Ceiling) -> str:
@@ -69,13 +101,6 @@ def name_of(ceiling: Ceiling) -> str:
     if ceiling.path:
         return ceiling.path
     return " ".join(word for word in (ceiling.level, ceiling.access) if word)
-
-
-def unit_of(ceiling: Ceiling) -> str:
-    """The unit as it is printed: FLOP/s, OP/s for integers, B/s or s."""
-    if ceiling.unit == "flop/s":
-        return "OP/s" if " int" in f" {ceiling.path}" else "FLOP/s"
-    return "B/s" if ceiling.unit == "byte/s" else "s"
 
 
 def footnotes(rows: Iterable[Row]) -> dict[str, int]:

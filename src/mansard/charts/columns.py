@@ -7,14 +7,14 @@ from mansard.charts.labels import (
     above_roof,
     bound_label,
     efficiency_label,
+    intensity_names,
     key_label,
     known,
-    level_names,
     main_path,
     printable,
     resource_label,
 )
-from mansard.charts.rows import share
+from mansard.charts.rows import intensity, only_integer, rate_text, share
 from mansard.model.analysis import Analysis, Group, Kernel
 from mansard.units import format_share, format_si
 
@@ -48,8 +48,11 @@ def group_lines(
         Column("share", 7, lambda group: format_share(share(group, analysis))),
     ]
     second = [
-        Column("FLOP/s", 6, lambda group: format_si(known(group.flop_per_s))),
-        *(_intensity(level) for level in level_names([analysis.totals, *groups])),
+        _rate(groups),
+        *(
+            _intensity(level)
+            for level in intensity_names([analysis.totals, *groups], analysis.kernels)
+        ),
         Column("bound", 6, bound_label),
         Column("eff.", 7, efficiency_label),
         Column("recov.", 7, _recoverable),
@@ -99,7 +102,16 @@ def _intensity(level: str) -> Column:
     return Column(
         resource_label(level)[:6],
         6,
-        lambda group: intensity_text(group.intensity.get(level)),
+        lambda group: intensity_text(intensity(group, level)),
+    )
+
+
+def _rate(groups: Sequence[Group]) -> Column:
+    if not any(map(only_integer, groups)):
+        return Column("FLOP/s", 6, rate_text)
+    # The mark has a place of its own, so that the digits stay below each other.
+    return Column(
+        "FLOP/s", 7, lambda group: rate_text(group) + ("" if only_integer(group) else " ")
     )
 
 

@@ -26,6 +26,12 @@ from mansard.units import format_share
 #: Kernels shown, longest first.
 ROWS = 15
 
+#: Why an efficiency can be above every floor; the page says the same.
+LAUNCHES_DIFFER = (
+    "An efficiency can be above every floor of its kernel: each launch counts its own highest"
+    " floor, and launches of one kernel are not all bound by the same resource."
+)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FloorRow:
@@ -109,6 +115,15 @@ def _row(number: int, kernel: Kernel, analysis: Analysis) -> FloorRow:
     )
 
 
+def _launches_differ(row: FloorRow) -> bool:
+    """Tell whether the floor, as printed, is above that of every resource."""
+    part = quotient(row.floor_s, row.duration_s)
+    highest = max((share for share in row.shares.values() if share is not None), default=None)
+    if part is None or highest is None:
+        return False
+    return part > highest and format_share(part) != format_share(highest)
+
+
 def _remark(kernel: Kernel) -> str:
     if not no_flop(kernel):
         return ""
@@ -140,6 +155,8 @@ def _notes(analysis: Analysis, rows: Sequence[FloorRow]) -> list[str]:
             " bandwidth of the level, cost of a launch. The largest is the bound; the white part"
             " of a bar is recoverable time."
         )
+        if any(_launches_differ(row) for row in rows):
+            notes.append(LAUNCHES_DIFFER)
     missing = sorted(
         {name for row in rows for name, part in row.shares.items() if part is None} & set(RESOURCES)
     )

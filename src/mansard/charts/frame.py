@@ -6,7 +6,7 @@ the machine let two runs be laid side by side.
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from mansard.charts.labels import ceiling_label, positive
 from mansard.model.machine import Ceiling, Machine
@@ -14,6 +14,13 @@ from mansard.model.paths import FLOP_PATHS, MACHINE_LEVELS
 
 #: Without ceilings of one kind the axes assume this ridge, in FLOP/byte (GPUs have 10 to 400).
 _USUAL_RIDGE = 100.0
+
+#: Slopes less apart than this part of them are one line to the eye, and get one label.
+_ONE_LINE = 0.05
+
+#: No axis goes beyond so many powers of ten: damaged files hold values at the ends of a float, of
+#: which products and quotients are none any more.
+_MOST_DECADES = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,13 +82,20 @@ class Roof:
 
 
 def decade_below(value: float) -> float:
-    """Return the largest power of ten that is not above ``value``."""
-    return float(f"1e{math.floor(math.log10(value))}")
+    """Return the largest power of ten that is not above ``value`` and is within the decades."""
+    return float(f"1e{math.floor(_exponent(value))}")
 
 
 def decade_above(value: float) -> float:
-    """Return the smallest power of ten that is not below ``value``."""
-    return float(f"1e{math.ceil(math.log10(value))}")
+    """Return the smallest power of ten that is not below ``value`` and is within the decades."""
+    return float(f"1e{math.ceil(_exponent(value))}")
+
+
+def _exponent(value: float) -> float:
+    limit = float(_MOST_DECADES)
+    if value == 0:  # underflow: all values of a chart are positive
+        return -limit
+    return min(max(math.log10(value), -limit), limit)
 
 
 def machine_frame(machine: Machine) -> Frame | None:
@@ -177,6 +191,37 @@ def roofs(
                 )
             )
     return tuple(lines)
+
+
+def slope_labels(slopes: Sequence[Roof]) -> list[tuple[Roof, str]]:
+    """Return the label of each slope; slopes that nearly meet share one, at the first of them.
+
+    ``script/roofs.js`` does the same.
+    """
+    found: list[list[Roof]] = []
+    for roof in slopes:
+        near = next(
+            (roofs for roofs in found if _apart(roofs[0].value, roof.value) <= _ONE_LINE), None
+        )
+        if near is None:
+            found.append([roof])
+        else:
+            near.append(roof)
+    return [(roofs[0], _together([roof.label for roof in roofs])) for roofs in found]
+
+
+def _apart(one: float, other: float) -> float:
+    return abs(one - other) / max(one, other)
+
+
+def _together(labels: Sequence[str]) -> str:
+    """Join labels, what all end with (the unit) said once: ``shared 33.4, L1 33.3 TB/s``."""
+    words = [label.split(" ") for label in labels]
+    alike = 0
+    while all(len(own) > alike + 1 and own[-1 - alike] == words[0][-1 - alike] for own in words):
+        alike += 1
+    short = [" ".join(own[: len(own) - alike]) for own in words[:-1]]
+    return ", ".join([*short, labels[-1]])
 
 
 def _compute(machine: Machine) -> list[tuple[str, Ceiling, float]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from mansard.model.analysis import Analysis, Group, Kernel
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling, Machine
+from mansard.model.paths import MACHINE_LEVELS, PATHS
 from mansard.model.provenance import Provenance
 from mansard.units import format_share, format_si
 
@@ -141,6 +142,19 @@ def level_names(groups: Iterable[Group]) -> list[str]:
     return [name for name in RESOURCES if name in shown]
 
 
+def intensity_names(groups: Iterable[Group], kernels: Iterable[Kernel]) -> list[str]:
+    """Return the levels whose intensities are shown: a link only where a kernel worked beside it.
+
+    Copies to and from the host move bytes over it and do nothing, so they have no place there.
+
+    Args:
+        groups: what is shown.
+        kernels: those of the run; the whole, or a phase, has work and copies of others.
+    """
+    worked = any(positive(kernel.intensity.get("link")) for kernel in kernels)
+    return [name for name in level_names(groups) if name != "link" or worked]
+
+
 def unknown_paths(analysis: Analysis) -> dict[str, tuple[str, ...]]:
     """Return compute paths whose work is unknown in the whole run, with the missing counters."""
     found: dict[str, tuple[str, ...]] = {}
@@ -200,15 +214,22 @@ def _devices_text(devices: list[DeviceFacts]) -> str | None:
     )
 
 
-def machine_facts(machine: Machine | None) -> str:
-    """Return one phrase on where the roofs come from: name, basis, clocks of the samples."""
+def machine_facts(machine: Machine | None, totals: Group | None = None) -> str:
+    """Return one phrase on where the roofs come from: name, basis, clocks of the samples.
+
+    The clocks are those of the roofs, not of what else was measured (libraries, latencies).
+
+    Args:
+        machine: the roofs.
+        totals: of the run below them; then only the roofs of what it used have a say.
+    """
     if machine is None:
         return "none (no machine given: no floors, no bounds, no efficiency)"
-    clocks = [
-        clock
-        for ceiling in machine.ceilings
-        if ceiling.status != "refused" and (clock := positive(ceiling.sm_clock_hz))
-    ]
+    work = totals.flop_by_path if totals else {}
+    moved = totals.bytes_by_level if totals else {}
+    chosen = [machine.compute(path.name) for path in PATHS if work.get(path.name) != 0]
+    chosen += [machine.bandwidth(level) for level in MACHINE_LEVELS if moved.get(level) != 0]
+    clocks = [clock for ceiling in chosen if ceiling and (clock := positive(ceiling.sm_clock_hz))]
     text = f"{printable(machine.name, 40)}, {machine.basis}"
     if clocks:
         low, high = (format_si(clock, "Hz") for clock in (min(clocks), max(clocks)))
@@ -229,7 +250,7 @@ def facts_text(facts: Iterable[tuple[str, str | None]]) -> str:
 def origin_line(analysis: Analysis) -> str:
     """Return the line below every picture: where the points and the roofs come from."""
     run = facts_text(run_facts(analysis.provenance))
-    return f"Run: {run}. Roofs: {machine_facts(analysis.machine)}."
+    return f"Run: {run}. Roofs: {machine_facts(analysis.machine, analysis.totals)}."
 
 
 def ceiling_label(ceiling: Ceiling, machine: Machine) -> str:

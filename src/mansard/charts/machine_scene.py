@@ -7,7 +7,7 @@ from typing import Any
 from mansard.charts.frame import Frame, Roof, data_frame, machine_frame, roofs
 from mansard.charts.labels import machine_facts, positive, printable, resource_label
 from mansard.model.device import DeviceFacts
-from mansard.model.machine import Ceiling, Machine
+from mansard.model.machine import Ceiling, Machine, printed_unit
 from mansard.units import format_share, format_si
 
 #: Sweeps drawn on one chart, and dots of one sweep.
@@ -17,7 +17,6 @@ MOST_DOTS = 400
 #: Rows of the table of ceilings.
 MOST_ROWS = 40
 
-_UNITS = {"flop/s": "FLOP/s", "byte/s": "B/s", "s": "s"}
 _KINDS = ("compute", "bandwidth", "latency", "launch")
 
 
@@ -148,7 +147,7 @@ def _row(ceiling: Ceiling, machine: Machine) -> CeilingRow:
     words = [ceiling.instruction, None if ceiling.kind == "compute" else ceiling.access]
     words += [ceiling.arm, None if ceiling.status == machine.basis else ceiling.status]
     name = ceiling.path or resource_label(ceiling.level or ceiling.kind)
-    value = format_si(ceiling.value, _UNITS[ceiling.unit])
+    value = format_si(ceiling.value, printed_unit(ceiling.unit, ceiling.path))
     return CeilingRow(
         name=printable(name, 24),
         how=printable(", ".join(word for word in words if word and word != "refused"), 34),

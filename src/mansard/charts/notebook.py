@@ -28,6 +28,7 @@ from mansard.charts.csv_report import Cell, group_table
 from mansard.charts.labels import (
     bound_label,
     efficiency_label,
+    intensity_names,
     known,
     level_names,
     machine_facts,
@@ -37,11 +38,11 @@ from mansard.charts.labels import (
     resource_label,
 )
 from mansard.charts.plain import text
-from mansard.charts.rows import share
+from mansard.charts.rows import INTEGER_NOTE, intensity, only_integer, rate_text, share
 from mansard.errors import UsageError
 from mansard.model.analysis import Analysis
 from mansard.model.comparison import Comparison
-from mansard.model.machine import Machine
+from mansard.model.machine import Machine, printed_unit
 from mansard.units import format_share, format_si
 
 #: Rows of a table in a notebook; the frame has all.
@@ -62,17 +63,20 @@ def install() -> None:
 def analysis_html(analysis: Analysis) -> str:
     """Return the report in short: totals, what to do first, the longest kernels, the origin."""
     totals = analysis.totals
-    levels = level_names([totals])
     facts = [
         ("time", format_si(known(totals.duration_s), "s")),
         ("launches", f"{totals.launches:,}"),
         ("kernels", f"{totals.kernels:,}"),
         ("work", format_si(totals.flop, "FLOP")),
         ("rate", format_si(totals.flop_per_s, "FLOP/s")),
-        *((resource_label(lv), format_si(totals.bytes_by_level.get(lv), "B")) for lv in levels),
+        *(
+            (resource_label(lv), format_si(totals.bytes_by_level.get(lv), "B"))
+            for lv in level_names([totals])
+        ),
         ("efficiency", efficiency_label(totals)),
         ("recoverable", format_si(totals.recoverable_s, "s")),
     ]
+    levels = intensity_names([totals], analysis.kernels)
     header = ["", "kernel", "main path", "launches", "time", "share", "FLOP/s"]
     header += [f"{resource_label(level)} FLOP/B" for level in levels]
     header += ["bound", "eff.", "recov."]
@@ -84,8 +88,8 @@ def analysis_html(analysis: Analysis) -> str:
             str(kernel.launches),
             format_si(known(kernel.duration_s), "s"),
             format_share(share(kernel, analysis)),
-            format_si(known(kernel.flop_per_s)),
-            *(intensity_text(kernel.intensity.get(level)) for level in levels),
+            rate_text(kernel),
+            *(intensity_text(intensity(kernel, level)) for level in levels),
             bound_label(kernel),
             efficiency_label(kernel),
             format_si(known(kernel.recoverable_s), "s"),
@@ -99,6 +103,7 @@ def analysis_html(analysis: Analysis) -> str:
         _list("What to do first", first),
         _table(header, rows, words=(0, 1, 2)),
         _more(len(analysis.kernels) - MOST_ROWS, "kernels"),
+        _small(INTEGER_NOTE) if any(map(only_integer, analysis.kernels[:MOST_ROWS])) else "",
         _small(origin_line(analysis)),
         _list(
             "Warnings",
@@ -110,7 +115,6 @@ def analysis_html(analysis: Analysis) -> str:
 def machine_html(machine: Machine) -> str:
     """Return the ceilings of a machine; refused ones with their reason."""
     rows = []
-    units = {"flop/s": "FLOP/s", "byte/s": "B/s", "s": "s"}
     for ceiling in machine.ceilings:
         refused = ceiling.status == "refused"
         rows.append(
@@ -118,7 +122,9 @@ def machine_html(machine: Machine) -> str:
                 printable(ceiling.path or resource_label(ceiling.level or ceiling.kind), 40),
                 printable(ceiling.instruction or ceiling.access or "", 40),
                 printable(ceiling.arm or "", 20),
-                "refused" if refused else format_si(ceiling.value, units[ceiling.unit]),
+                "refused"
+                if refused
+                else format_si(ceiling.value, printed_unit(ceiling.unit, ceiling.path)),
                 format_share(ceiling.share_of_limit),
                 format_si(ceiling.sm_clock_hz, "Hz"),
                 ceiling.status,

@@ -22,7 +22,7 @@ from mansard.charts.canvas import (
     log_frame,
     number_marks,
 )
-from mansard.charts.frame import Frame, Roof
+from mansard.charts.frame import Frame, Roof, slope_labels
 from mansard.charts.labels import resource_label
 from mansard.charts.placement import Box, Mark, Slope, along_lines, spread
 from mansard.charts.scene import Part, Point, RooflineScene, marker_area
@@ -155,19 +155,20 @@ def _label_slopes(
         return turned(x * size[0], y * size[1])
 
     lines = []
-    for roof in slopes:
+    labelled = slope_labels(slopes)
+    for roof, label in labelled:
         start, across = points_of(roof.start)
         end, _ = points_of(roof.end)
-        lines.append(Slope(across, start, end, len(roof.label) * TEXT * _LETTER))
+        lines.append(Slope(across, start, end, len(label) * TEXT * _LETTER))
     height = TEXT * LINE
     taken = [(*turned(mark.x, mark.y), mark.radius) for mark in marks]
     covered = []
     strips = along_lines(lines, taken, height=height)
-    for roof, strip in zip(slopes, strips, strict=True):
+    for (_, label), strip in zip(labelled, strips, strict=True):
         axes.text(
             (strip.begin * cosine - strip.low * sine) / size[0],
             (strip.begin * sine + strip.low * cosine) / size[1],
-            roof.label,
+            label,
             transform=axes.transAxes,
             rotation=math.degrees(angle),
             rotation_mode="anchor",

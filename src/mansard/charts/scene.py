@@ -10,6 +10,7 @@ from mansard.charts.labels import (
     bound_label,
     count_text,
     efficiency_label,
+    intensity_names,
     is_tiny,
     known,
     no_flop,
@@ -139,7 +140,7 @@ def roofline_scene(analysis: Analysis) -> RooflineScene:
     if machine and frame:
         used = {path for path, flop in analysis.totals.flop_by_path.items() if flop != 0}
         # A link roof says something only of a run whose kernels were seen to use the link.
-        linked = analysis.totals.bytes_by_level.get("link") is not None
+        linked = "link" in intensity_names(analysis.kernels, analysis.kernels)
         every = roofs(machine, frame, used_paths=used)
         drawn = tuple(roof for roof in every if roof.name != "link" or linked)
     else:
@@ -285,7 +286,8 @@ def _notes(analysis: Analysis, points: Sequence[Point], drawn: Sequence[Roof]) -
             outside.setdefault(point.number, []).append(point)
     if outside:
         named = "; ".join(_outside_text(members) for members in list(outside.values())[:4])
-        more = f"; and {len(outside) - 4} more kernels" if len(outside) > 4 else ""
+        rest = len(outside) - 4
+        more = f"; and {count_text(rest, 'more kernel')}" if rest > 0 else ""
         notes.append(f"Outside the axes, drawn filled at the edge: {named}{more}.")
     numbers = [
         str(number) for number, kernel in enumerate(analysis.kernels, start=1) if above_roof(kernel)

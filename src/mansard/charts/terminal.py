@@ -28,7 +28,8 @@ from mansard.charts.labels import (
     run_facts,
     unknown_paths,
 )
-from mansard.charts.rows import ROW_TITLES, groups_of
+from mansard.charts.rows import INTEGER_NOTE, ROW_TITLES, groups_of, only_integer
+from mansard.charts.step_words import traced_words, untraced_words
 from mansard.model.analysis import Analysis, Group, quotient
 from mansard.units import format_share, format_si
 
@@ -158,7 +159,7 @@ def _header(analysis: Analysis) -> list[tuple[str, str]]:
         ("GPU", f"{facts['GPU'] or '-'}, driver {facts['driver'] or '-'}"),
         ("collected", f"{facts['collector'] or '-'}, {recorded}"),
         *([("from", sources)] if sources else []),
-        ("roofs", machine_facts(analysis.machine)),
+        ("roofs", machine_facts(analysis.machine, analysis.totals)),
     ]
 
 
@@ -175,6 +176,7 @@ def _summary(analysis: Analysis) -> list[tuple[str, str]]:
     )
     lines = [
         ("time", spent),
+        *_step(analysis),
         ("work", work),
         ("precision", _precision_mix(analysis)),
         ("traffic", _by_level(totals)),
@@ -204,6 +206,13 @@ def _summary(analysis: Analysis) -> list[tuple[str, str]]:
     if len(analysis.ranks) > 1:
         lines.append(("ranks", str(len(analysis.ranks))))
     return lines
+
+
+def _step(analysis: Analysis) -> list[tuple[str, str]]:
+    passed = analysis.timeline
+    said = (traced_words(passed), untraced_words(passed)) if passed else ()
+    words = "; ".join(part for part in said if part)
+    return [("step", words)] if words else []
 
 
 def _precision_mix(analysis: Analysis) -> str:
@@ -253,6 +262,8 @@ def _notes(analysis: Analysis, shown: Sequence[Group]) -> list[str]:
         notes.append("bound ?: a resource of the machine was not collected.")
     if any(is_tiny(group) for group in shown):
         notes.append("~: launches too small to judge; starting them counts more than their work.")
+    if any(map(only_integer, [*shown, *analysis.phases])):
+        notes.append(INTEGER_NOTE)
     above = analysis.totals.launches_above_roof
     told = any(notice.code == "above-roof" for notice in analysis.notices)
     if not told and (above or any(above_roof(group) for group in shown)):

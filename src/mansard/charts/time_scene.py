@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from mansard.charts.frame import Frame, decade_above, decade_below
-from mansard.charts.labels import known, origin_line, positive, printable
+from mansard.charts.labels import count_text, known, origin_line, positive, printable
 from mansard.charts.rows import share
 from mansard.charts.scene import KEY_ROWS, KeyRow, key_row, marker_area, totals_text
 from mansard.model.analysis import Analysis, Kernel
@@ -47,11 +47,15 @@ class TimePoint:
     def ends(self, frame: Frame) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return both markers as drawn: least time and measured time, inside the frame.
 
-        A least time below the axes moves along its line of equal intensity to the edge.
+        A least time below the axes moves along its line of equal intensity to the edge, unless
+        all of that line up to the measured time lies below them. ``script/time.js`` does the same.
         """
-        to_edge = max(frame.x_min / self.byte_s, frame.y_min / self.flop_s, 1.0)
+        reached_byte_s, reached_flop_s = self.reached
+        to_edge = 1.0
+        if reached_byte_s >= frame.x_min and reached_flop_s >= frame.y_min:
+            to_edge = max(frame.x_min / self.byte_s, frame.y_min / self.flop_s, 1.0)
         best = frame.clamp(self.byte_s * to_edge, self.flop_s * to_edge)
-        return best, frame.clamp(*self.reached)
+        return best, frame.clamp(reached_byte_s, reached_flop_s)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -159,15 +163,22 @@ def _notes(analysis: Analysis, points: Sequence[TimePoint], launch_s: float | No
     explained = (
         "Mean of each kernel's launches. Filled: least time of its bytes and of its FLOP (the"
         " longer pipe, each path at its own roof). Hollow: the same intensity at the measured"
-        " time. The shorter their link, the nearer to the roof."
+        " time. The shorter their link, the nearer to the roof. On the machine balance bytes and"
+        " FLOP take equal time; FLOP rule above it, bytes below."
     )
     notes = [explained]
     without = sum(1 for point in points if point.flop_s == 0)
     if without:
-        notes.append(f"{without} kernels without FLOP stand on the strip below the chart.")
+        verb = "stands" if without == 1 else "stand"
+        notes.append(
+            f"{count_text(without, 'kernel')} without FLOP {verb} on the strip below the chart."
+        )
     absent = len(analysis.kernels) - len(points)
     if absent:
-        notes.append(f"{absent} kernels have no known bytes, FLOP or time, so no place.")
+        verb = "has" if absent == 1 else "have"
+        notes.append(
+            f"{count_text(absent, 'kernel')} {verb} no known bytes, FLOP or time, so no place."
+        )
     if launch_s:
         notes.append(
             f"Box: work that takes less than one launch ({format_si(launch_s, 's')}) is bound by"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import TextIO
 
+from mansard.cli.called import called_as
 from mansard.errors import MansardError
 
 #: Exit codes. 0: all was done; 2: cannot be used; 3: done, but the input was partial.
@@ -148,7 +149,7 @@ def _tell(message: str) -> None:
 
 def _tell_more(slug: str) -> None:
     with contextlib.suppress(OSError):
-        sys.stderr.write(f"         more: docs/messages.md#{slug}\n")
+        sys.stderr.write(f"         more: {called_as()} doctor --explain {slug}\n")
 
 
 def _exit(code: object) -> None:

@@ -71,7 +71,8 @@ def compare(
         typer.Option(
             "--output",
             "-o",
-            help="Write .html, .png, .svg, .pdf, .md or .json instead; repeatable; - is stdout.",
+            help="Write .html, .png, .svg, .pdf, .md or .json instead; repeatable; "
+            "- is stdout (JSON). Of machine files as 'mansard machines' does: no .md.",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,

@@ -19,11 +19,15 @@ _CPU_PARTS = ("vector fp64", "vector fp32", "l1 read", "l2 read", "l3 read", "dr
 
 _NEXT = """\
 What to do next
-  open {folder}/h200-deeplabv3-step.html in a browser, to explore
-  mansard report {folder}/h200-deeplabv3-step.parquet --by family
-  mansard report YOUR.ncu-rep                  what you have from Nsight Compute
-  mansard bench -o machine.json                the roofs of your own GPU or CPU
-  mansard profile -o run.parquet train.py      your own training step, on a GPU
+  Explore, in a browser: {folder}/h200-deeplabv3-step.html
+  The step by kind of kernel:
+    {mansard} report {folder}/h200-deeplabv3-step.parquet --by family
+  What you have from Nsight Compute:
+    {mansard} report YOUR.ncu-rep
+  The roofs of your own GPU or CPU:
+    {mansard} bench -o machine.json
+  Your own training step, on a GPU:
+    {mansard} profile -o run.parquet train.py
 """
 
 
@@ -37,6 +41,7 @@ def demo(
 
     from mansard.analysis import AnalysisOptions, analyze
     from mansard.charts.terminal import report_view
+    from mansard.cli.called import called_as
     from mansard.cli.write import write_report
     from mansard.demo import NAMES, shipped_run
     from mansard.errors import OutputError
@@ -70,7 +75,9 @@ def demo(
     console.rule("written", characters="-")
     for path in written:
         console.print(f"  {path}", markup=False)
-    console.print("\n" + _NEXT.format(folder=folder), markup=False)
+    # Commands are copied: they are not broken into lines.
+    ahead = _NEXT.format(folder=folder, mansard=called_as())
+    console.print(f"\n{ahead}", markup=False, soft_wrap=True)
     console.print(f"done in {time.perf_counter() - began:.1f} s", markup=False)
 
 

@@ -10,11 +10,24 @@ if TYPE_CHECKING:
 
 def doctor(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            "--explain",
+            metavar="CODE",
+            help="Say what a warning or error means, e.g. other-machine, and stop.",
+        ),
+    ] = None,
 ) -> None:
     """Look at driver, GPU, CUPTI, permission and what else profiling needs.
 
     Exit code 3 means that something must be done before counters can be read.
     """
+    if explain is not None:
+        from mansard.cli.explain import explained
+
+        typer.echo(explained(explain))
+        return
     from mansard.cli import PARTIAL
     from mansard.doctor import doctor as examine
 

@@ -17,7 +17,10 @@ def import_(
     output: Annotated[
         Path,
         typer.Option(
-            "--output", "-o", help="Run file to write; - is standard output.", show_default=False
+            "--output",
+            "-o",
+            help="Run file (Parquet, whatever the suffix) to write; - is standard output.",
+            show_default=False,
         ),
     ],
     counters: Counters = None,
@@ -30,7 +33,9 @@ def import_(
 ) -> None:
     """Read what others recorded and write it as one run (Parquet).
 
-    Exit code 3 means that a part of the input could not be read; what could be read is written.
+    Exit code 3 means that a part of a recording could not be read; what could be read is written.
+    Files of a folder that are no recording (notes, tables of results) are named and left out; they
+    are no part of the input.
     """
     from mansard.cli.write import check_targets, write_whole
     from mansard.readers import ImportOptions, import_files

@@ -4,6 +4,9 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from mansard.model.machine import printed_unit
+from mansard.units import format_si
+
 if TYPE_CHECKING:
     from mansard.model.machine import Machine
 
@@ -60,38 +63,58 @@ def print_list(machines: Sequence["Machine"]) -> None:
     make_console().print(table)
 
 
-def print_comparison(machines: Sequence["Machine"]) -> None:
-    """Few machines: every ceiling beside its ratio. A fleet: one line each, and who is slow."""
-    from mansard.bench.fleet import LEAST_FLEET
+def print_comparison(machines: Sequence["Machine"], *, every: bool = False) -> None:
+    """Few machines: their roofs beside the ratio. A fleet: one line each, and who is slow.
+
+    Args:
+        machines: what to print.
+        every: of few machines, also every ceiling by instruction and data.
+    """
+    from mansard.bench.fleet import LEAST_FLEET, compare
+    from mansard.bench.rows import data_of
+    from mansard.cli.machine_roofs import ratios_to_first, roofs
 
     if len(machines) >= LEAST_FLEET:
         _print_fleet(machines)
-    else:
-        _print_side_by_side(machines)
+        return
+    best = [(roof.name, roof.name, roof.unit, roof.values) for roof in roofs(machines)]
+    ceilings = [
+        (_words(line.name, line.instruction, data_of(line.arm)), line.name, line.unit, line.values)
+        for line in compare(machines)
+    ]
+    console = make_console()
+    for title, lines in (("roof", best), ("ceiling", ceilings))[: 1 + every]:
+        table = _side_by_side(machines, title)
+        for words, name, unit, values in lines:
+            cells = [words]
+            ratios = ratios_to_first(values)
+            for index, value in enumerate(values):
+                cells.append(format_si(value, printed_unit(unit, name)))
+                if index:
+                    ratio = ratios[index]
+                    cells.append("-" if ratio is None else f"{ratio:.3f}")
+            table.add_row(*(plain(cell) for cell in cells))
+        console.print(table)
+    if not every:
+        told = f"The {len(ceilings)} ceilings by instruction and data: mansard machines ... --all"
+        print_text(console, told)
 
 
-def _print_side_by_side(machines: Sequence["Machine"]) -> None:
+def _side_by_side(machines: Sequence["Machine"], title: str) -> Any:
+    """An empty table with columns for each machine and its ratio to the first."""
     from rich.table import Table
 
-    from mansard.bench.fleet import compare
-    from mansard.units import format_si
-
-    units = {"flop/s": "FLOP/s", "byte/s": "B/s", "s": "s"}
     table = Table(box=None, pad_edge=False, padding=(0, 1), header_style="bold")
-    table.add_column("ceiling")
+    table.add_column(title)
     for index, machine in enumerate(machines[:_SIDE_BY_SIDE]):
         table.add_column(plain(machine.name), justify="right", max_width=14, overflow="fold")
         if index:
             table.add_column("ratio", justify="right", no_wrap=True)
-    for line in compare(machines):
-        cells = [" ".join(word for word in (line.name, line.instruction, line.arm) if word)]
-        for index, value in enumerate(line.values):
-            cells.append(format_si(value, units[line.unit]))
-            if index:
-                ratio = line.ratios[index]
-                cells.append("-" if ratio is None else f"{ratio:.3f}")
-        table.add_row(*(plain(cell) for cell in cells))
-    make_console().print(table)
+    return table
+
+
+def _words(*words: str) -> str:
+    return " ".join(word for word in words if word)
 
 
 def _print_fleet(machines: Sequence["Machine"]) -> None:

@@ -26,13 +26,22 @@ def machines(
     ] = False,
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="Write .html, .png, .svg or .pdf instead; repeatable."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Write .html, .png, .svg, .pdf or .json instead; repeatable; - is stdout (JSON).",
+        ),
     ] = None,
+    every: Annotated[
+        bool,
+        typer.Option("--all", help="Of two or three, also each ceiling by instruction and data."),
+    ] = False,
 ) -> None:
     """List the machines that come along; show one; compare several.
 
-    With four or more, each ceiling gets a robust z-score, which shows the slow GPU of a fleet.
-    Machines of one name get their file's name beside it.
+    Two or three are compared by their roofs, the best of each path and level. With four or more,
+    each ceiling gets a robust z-score, which shows the slow GPU of a fleet. Machines of one name
+    get their file's name beside it.
     """
     from mansard.cli.machine_files import load_machines, under_own_names
     from mansard.cli.machine_table import print_comparison, print_list, print_machine
@@ -59,21 +68,24 @@ def machines(
             _print_json(found[0])
         else:
             print_machine(found[0])
-        return
-    if json:
-        from mansard.bench.fleet import LEAST_FLEET, compare, oddities, standings
-
-        fleet = standings(found) if len(found) >= LEAST_FLEET else ()
-        _print_json(
-            {
-                "machines": [machine.name for machine in found],
-                "ceilings": compare(found),
-                "standings": fleet,
-                "odd": oddities(found),
-            }
-        )
+    elif json:
+        _print_json(_compared(found))
     else:
-        print_comparison(found)
+        print_comparison(found, every=every)
+
+
+def _compared(found: "list[Machine]") -> dict[str, object]:
+    """Several machines as JSON has them."""
+    from mansard.bench.fleet import LEAST_FLEET, compare, oddities, standings
+    from mansard.cli.machine_roofs import roofs
+
+    return {
+        "machines": [machine.name for machine in found],
+        "roofs": roofs(found),
+        "ceilings": compare(found),
+        "standings": standings(found) if len(found) >= LEAST_FLEET else (),
+        "odd": oddities(found),
+    }
 
 
 def _over_time(found: "list[Machine]", *, json: bool) -> None:
@@ -100,7 +112,10 @@ def _write(found: "list[Machine]", targets: list[Path]) -> None:
 
     for target in targets:
         suffix = target.suffix.lower()
-        if suffix == ".html":
+        if suffix == ".json" or str(target) == "-":
+            content = _json(_compared(found) if len(found) > 1 else found[0])
+            write_whole(target, functools.partial(_put, content))
+        elif suffix == ".html":
             from mansard.bench.fleet import compare
             from mansard.charts.page import machines_page
 
@@ -115,9 +130,10 @@ def _write(found: "list[Machine]", targets: list[Path]) -> None:
         else:
             raise UsageError(
                 f"cannot tell the format of '{target}': the name must end in "
-                f"{', '.join(('.html', *PICTURES))}"
+                f"{', '.join(('.html', *PICTURES, '.json'))}"
             )
-        sys.stderr.write(f"wrote {target}\n")
+        if str(target) != "-":
+            sys.stderr.write(f"wrote {target}\n")
 
 
 def _put(content: bytes, stream: IO[bytes]) -> None:
@@ -133,9 +149,12 @@ def _summary(machine: "Machine") -> dict[str, object]:
     }
 
 
-def _print_json(value: object) -> None:
+def _json(value: object) -> bytes:
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    sys.stdout.buffer.write(text + b"\n")
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def _print_json(value: object) -> None:
+    sys.stdout.buffer.write(_json(value))
     sys.stdout.buffer.flush()

@@ -1,6 +1,7 @@
 """``mansard report``: how near each kernel is to which roof."""
 
 import sys
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -68,7 +69,8 @@ def report(
         typer.Option(
             "--output",
             "-o",
-            help="Write .html, .png, .svg, .pdf, .csv or .json instead; repeatable; - is stdout.",
+            help="Write .html, .png, .svg, .pdf, .csv or .json instead; repeatable; "
+            "- is stdout (JSON).",
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
@@ -119,6 +121,9 @@ def report(
             scan=scan,
         )
     run = analysis.run or run  # without what turned out to be damaged
+    if json or output:
+        for line in _first_of_all(analysis):
+            sys.stderr.write(f"mansard: {line}\n")
     if json:
         write_report(analysis, Path("-"), suffix=".json")
     for target in output or ():
@@ -135,11 +140,23 @@ def report(
 
 def _print(analysis: "Analysis", *, by: str, top: int) -> None:
     from rich.console import Console
+    from rich.text import Text
 
     from mansard.charts.ranks_view import fleet_view
     from mansard.charts.terminal import report_view
 
     console = Console(highlight=False)
+    for line in _first_of_all(analysis):
+        console.print(Text(f"{line}\n"))
     console.print(report_view(analysis, by=by, top=top))
     if analysis.fleet is not None:
         console.print(fleet_view(analysis))
+
+
+def _first_of_all(analysis: "Analysis") -> Iterator[str]:
+    """What makes every percentage wrong is told before them, and with the other warnings again."""
+    from mansard.charts.labels import printable
+
+    for notice in analysis.notices:
+        if notice.code == "other-machine":
+            yield f"warning: {printable(notice.message, 1000)}"

@@ -1,6 +1,7 @@
 """``mansard study``: the paper's application, measured again on this machine."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,12 +10,12 @@ import typer
 from mansard.cli import INTERRUPTED, PARTIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mansard.study.cell import Folder
     from mansard.study.plan import Cell
     from mansard.study.run import StudyRun
-    from mansard.workloads.workload import Preset
+    from mansard.workloads.workload import Framework, Preset
 
 
 def study(
@@ -67,9 +68,10 @@ def study(
     not started, or has a file that could not be used.
     """
     from mansard.errors import UsageError
+    from mansard.study import frameworks
     from mansard.study.cell import Folder
     from mansard.study.plan import STUDIES, chosen, deepcam
-    from mansard.study.run import QUICK_BUDGET_S, RunOptions, run_cells
+    from mansard.study.run import QUICK_BUDGET_S, RunOptions, can_begin, is_kept, run_cells
 
     if name not in STUDIES:
         raise UsageError(f"there is no study '{name[:60]}': choose one of {', '.join(STUDIES)}")
@@ -87,7 +89,16 @@ def study(
 
     if budget is None and quick and place != "cpu":
         budget = QUICK_BUDGET_S
-    options = RunOptions(preset=preset, again=again, time_limit_s=time_limit, budget_s=budget)
+    options = RunOptions(
+        preset=preset,
+        again=again,
+        time_limit_s=time_limit,
+        budget_s=budget,
+        absent=frameworks.absences(cell.configuration.framework for cell in cells),
+    )
+    if not can_begin(cells, folder, options):
+        raise UsageError(frameworks.nothing_installed(cells))
+    _tell_absent([c for c in cells if not is_kept(folder, c, options)], options.absent)
     with progress_bar() as advance:
 
         def tell(what: str, share: float) -> None:
@@ -96,7 +107,7 @@ def study(
                 sys.stderr.write(f"{100 * share:3.0f} % {what}\n")
 
         done = run_cells(cells, folder, options=options, progress=tell)
-    _print(cells, done, folder)
+    _print(cells, done, folder, options.absent)
     whole = True
     if report and any(outcome != "not started" for outcome in done.outcomes.values()):
         whole = _report(output, machine)
@@ -146,7 +157,17 @@ def _list(cells: "Sequence[Cell]", folder: "Folder") -> None:
         console.print(Text(f"   {cell.name}", style="dim"), soft_wrap=True)
 
 
-def _print(cells: "Sequence[Cell]", done: "StudyRun", folder: "Folder") -> None:
+def _tell_absent(cells: "Sequence[Cell]", absent: "Mapping[Framework, str]") -> None:
+    """Say once for each framework that is not installed what it keeps from running."""
+    counts = Counter(cell.configuration.framework for cell in cells)
+    for framework, reason in absent.items():
+        if number := counts[framework]:
+            sys.stderr.write(f"mansard: {number} cell{'s' * (number > 1)} cannot run: {reason}\n")
+
+
+def _print(
+    cells: "Sequence[Cell]", done: "StudyRun", folder: "Folder", absent: "Mapping[Framework, str]"
+) -> None:
     import statistics
 
     from rich.console import Console
@@ -161,7 +182,7 @@ def _print(cells: "Sequence[Cell]", done: "StudyRun", folder: "Folder") -> None:
     table.add_column("cell", no_wrap=True)
     table.add_column("step", justify="right", no_wrap=True)
     table.add_column("state", no_wrap=True)
-    reasons = []
+    reasons: dict[str, list[str]] = {}
     for cell in cells:
         outcome = done.outcomes[cell.name]
         record = folder.find(cell.name)
@@ -170,11 +191,11 @@ def _print(cells: "Sequence[Cell]", done: "StudyRun", folder: "Folder") -> None:
         why = None if record is None else record.reason
         if record is not None and record.on_gpu:
             why = why or record.collect_reason
-        if why:
-            reasons.append(Text(f"{cell.title}: {printable(why, 300)}"))
+        if why and why not in absent.values():  # these were told before
+            reasons.setdefault(printable(why, 300), []).append(cell.title)
     console.print(table)
-    for reason in reasons:
-        console.print(reason)
+    for why, titles in reasons.items():
+        console.print(Text(f"{titles[0] if len(titles) == 1 else f'{len(titles)} cells'}: {why}"))
     late = [cell.title for cell in cells if done.outcomes[cell.name] == "not started"]
     if late:
         cause = "interrupted" if done.interrupted else "the time is out"

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import msgspec
 
 from mansard.model.device import DeviceFacts
+from mansard.units import format_si
 
 #: Version of the machine format.
 #: 1: first.
@@ -17,6 +18,15 @@ ROOM_ABOVE_LIMIT_CPU = 0.02
 
 #: How the bench names links between GPUs; others lead to the host.
 _BETWEEN_GPUS = ("NVLink", "peer")
+#: Letters of a word of the file in a line.
+_WORD = 60
+
+
+def printed_unit(unit: str, path: str | None = None) -> str:
+    """The unit of a ceiling as people write it: FLOP/s, OP/s for integer paths, B/s or s."""
+    if unit == "flop/s":
+        return "OP/s" if " int" in f" {path}" else "FLOP/s"
+    return "B/s" if unit == "byte/s" else unit
 
 
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +69,13 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str | None = None
     source: str | None = None
 
+    def __repr__(self) -> str:
+        """The limit in a line; samples and evidence are long."""
+        words = (self.kind, self.path, self.level, self.access, self.instruction, self.arm)
+        name = " ".join(word[:_WORD] for word in words if word)
+        unit = printed_unit(self.unit, self.path)
+        return f"<Ceiling {name!r}: {self.status}, {format_si(self.value, unit)}>"
+
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The ceilings of one device.
@@ -83,6 +100,28 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     partial: bool = False
     provenance: dict[str, Any] = {}
     curves: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        """What it is of, in a line; all samples of a measured one have a hundred kilobytes."""
+        usable = sum(ceiling.status != "refused" for ceiling in self.ceilings)
+        device = repr(self.device.name[:_WORD]) if self.device.name else "unknown device"
+        partial = ", partial" if self.partial else ""
+        ceilings = f"{usable} ceiling{'' if usable == 1 else 's'}"
+        return f"<Machine {self.name[:_WORD]!r} of {device}: {self.basis}, {ceilings}{partial}>"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """The same for Rich, which would else show every field."""
+        return [
+            ("name", self.name),
+            ("device", self.device.name),
+            ("basis", self.basis),
+            ("ceilings", len(self.ceilings)),
+        ]
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it was measured on a CPU: its provenance then names the processors."""
+        return self.device.compute_capability is None and "cpus" in self.provenance
 
     def compute(self, path: str) -> Ceiling | None:
         """The roof of a compute path: its highest ceiling that was not refused.

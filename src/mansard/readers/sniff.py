@@ -1,16 +1,17 @@
 """What a file is, told by its first bytes and never by its name alone."""
 
 import gzip
+import io
 import lzma
 import zlib
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
 
 from mansard.errors import InputError
 
 #: Enough to see past the program output that ncu's live mode mixes in; bounded on purpose.
 _LOOK_BYTES = 1 << 20
+_PIECE = 1 << 16
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\0"
 #: First bytes of what is read through a decompressor.
 COMPRESSED = (_GZIP, _XZ)
@@ -47,8 +48,16 @@ def sniff(path: Path) -> FileKind:
 
 
 def _beginning(path: Path) -> bytes:
+    """The first bytes; of a stream that is cut early what still comes out, as the readers take."""
+    found = bytearray()
     with open_decompressed(path) as stream:
-        return stream.read(_LOOK_BYTES)
+        try:
+            while len(found) < _LOOK_BYTES and (piece := stream.read1(_PIECE)):
+                found += piece
+        except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile):
+            if not found:
+                raise
+    return bytes(found)
 
 
 def sniff_bytes(content: bytes) -> FileKind:
@@ -68,12 +77,12 @@ def sniff_bytes(content: bytes) -> FileKind:
     return FileKind.OTHER
 
 
-def open_decompressed(path: Path) -> IO[bytes]:
+def open_decompressed(path: Path) -> io.BufferedIOBase:
     """Open a file for reading bytes, through gzip or xz where its content says so."""
     with path.open("rb") as raw:
         head = raw.read(6)
     if head.startswith(_GZIP):
-        return gzip.open(path, "rb")  # type: ignore[return-value]
+        return gzip.open(path, "rb")
     if head.startswith(_XZ):
         return lzma.open(path, "rb")
     return path.open("rb")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from mansard.analysis.theoretical import theoretical
+from mansard.errors import MachineError
 from mansard.model.machine import Machine
 from mansard.model.notice import Notice
 from mansard.model.run import Run
@@ -23,6 +24,10 @@ def machine_for(run: Run, choice: str | None = None) -> tuple[Machine | None, tu
 
     Returns:
         The machine, or None when the GPU is unknown, and what to tell the user of the choice.
+
+    Raises:
+        MachineError: there is no such machine, its file is wrong, or it is a CPU and the run is
+            of a GPU.
     """
     devices = [device for origin in run.provenance for device in origin.devices]
     device = devices[0] if devices else None
@@ -34,7 +39,9 @@ def machine_for(run: Run, choice: str | None = None) -> tuple[Machine | None, tu
             return None, (_unknown(),)
         return computed, ()
     if choice is not None:
-        return load_machine(choice if not Path(choice).exists() else Path(choice)), ()
+        machine = load_machine(choice if not Path(choice).exists() else Path(choice))
+        _refuse_cpu(machine, run)
+        return machine, ()
     names = {name.casefold(): name for name in shipped_machines()}
     for known in names.values():
         machine = load_machine(known)
@@ -46,6 +53,22 @@ def machine_for(run: Run, choice: str | None = None) -> tuple[Machine | None, tu
     if computed is not None:
         return computed, (_chosen(computed, "the capture holds the GPU's attributes"),)
     return None, (_unknown(),)
+
+
+def _refuse_cpu(machine: Machine, run: Run) -> None:
+    """Percentages of a GPU's run under the roofs of a CPU would be nonsense, not only wrong."""
+    names = [device.name for origin in run.provenance for device in origin.devices if device.name]
+    counted = any(
+        origin.counter_table or any(device.compute_capability for device in origin.devices)
+        for origin in run.provenance
+    )
+    if machine.is_cpu and counted:
+        raise MachineError(
+            f"the roofs of '{machine.name}' are of a CPU ({machine.device.name or 'unknown'}), and "
+            f"{run.label or 'the run'} is of {names[0] if names else 'a GPU'}: give a machine file "
+            "that 'mansard bench' wrote on that GPU, or leave out --machine",
+            slug="cpu-machine",
+        )
 
 
 def _chosen(machine: Machine, why: str) -> Notice:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from mansard.errors import MachineError
+from mansard.model.device import DeviceFacts
 from mansard.model.machine import (
     MACHINE_FORMAT,
     ROOM_ABOVE_LIMIT,
@@ -27,6 +28,8 @@ _NAME, _VERSION = MACHINE_FORMAT.split("/")
 _UNITS = {"compute": "flop/s", "bandwidth": "byte/s", "latency": "s", "launch": "s"}
 #: A share may be rounded by so much, as people write it.
 _ROUNDED = 0.001
+#: Below any time and above any rate, clock and size, and far from where quotients overflow.
+_LEAST, _LARGEST = 1e-15, 1e30
 #: Letters of a word of the file in a message.
 _WORD = 40
 
@@ -132,6 +135,9 @@ def _check(machine: Machine, where: str) -> None:
     """Refuse what would make a wrong roof."""
     if not machine.name:
         raise MachineError(f"{where}: the machine has no name")
+    problem = _device_problem(machine.device)
+    if problem:
+        raise MachineError(f"{where}: the device {problem}; correct it, or leave it out")
     for index, ceiling in enumerate(machine.ceilings):
         problem = _problem(ceiling) or _beyond(ceiling, machine)
         if problem:
@@ -141,6 +147,15 @@ def _check(machine: Machine, where: str) -> None:
                 f"{where}: ceiling {index} ({what}) {problem}; correct it, or measure again with "
                 "'mansard bench -o FILE'"
             )
+
+
+def _device_problem(device: DeviceFacts) -> str | None:
+    """A number of the device that no device has."""
+    for name in device.__struct_fields__:
+        number = getattr(device, name)
+        if isinstance(number, int | float) and not 0 <= number <= _LARGEST:
+            return f"has {name} {number:.6g}; it must be from 0 to {_LARGEST:g}"
+    return None
 
 
 def _problem(ceiling: Ceiling) -> str | None:
@@ -171,8 +186,8 @@ def _problem(ceiling: Ceiling) -> str | None:
         **{f"sample {index}": sample for index, sample in enumerate(ceiling.samples)},
     }
     for name, number in numbers.items():
-        if number is not None and not (math.isfinite(number) and number > 0):
-            return f"has {name} {number}; it must be positive and finite"
+        if number is not None and not _LEAST <= number <= _LARGEST:
+            return f"has {name} {number:.6g}; it must be from {_LEAST:g} to {_LARGEST:g}"
     return None
 
 

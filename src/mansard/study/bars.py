@@ -2,11 +2,12 @@
 
 import dataclasses
 import html
+import itertools
 from collections.abc import Sequence
 
 from mansard.charts.labels import printable
 
-_BARS, _VALUES, _ROW, _TOP = 380, 90, 22, 38
+_BARS, _VALUES, _ROW, _TOP, _GAP = 380, 90, 22, 38, 12
 _MOST = 120
 #: Room for a letter of a label: wide ones of a wide font still fit.
 _LETTER, _LEAST_LABELS = 7.0, 60.0
@@ -22,12 +23,14 @@ class Bar:
         value: its length, 0 or more.
         text: the value as it is printed.
         dark: which part of it is dark, 0 to 1; None where that is not known: dashed.
+        group: a gap stands where it differs from that of the bar above.
     """
 
     label: str
     value: float
     text: str
     dark: float | None = 1.0
+    group: str = ""
 
 
 def bars_svg(title: str, bars: Sequence[Bar], remark: str = "") -> str:
@@ -47,7 +50,9 @@ def bars_svg(title: str, bars: Sequence[Bar], remark: str = "") -> str:
     letters = max((len(printable(bar.label, _MOST)) for bar in bars), default=0)
     labels = max(_LEAST_LABELS, _LETTER * letters + 16)
     first = _TOP + (_ROW if remark else 0)
-    width, height = round(labels + _BARS + _VALUES), first + _ROW * len(bars) + 8
+    gaps = [one.group != other.group for one, other in itertools.pairwise(bars)]
+    width = round(labels + _BARS + _VALUES)
+    height = first + _ROW * len(bars) + _GAP * sum(gaps) + 8
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
         f'height="{height}" font-family="sans-serif" font-size="12" role="img">'
@@ -61,7 +66,7 @@ def bars_svg(title: str, bars: Sequence[Bar], remark: str = "") -> str:
     if remark:
         lines.append(_text(8, 40, remark))
     for number, bar in enumerate(bars):
-        top = first + _ROW * number
+        top = first + _ROW * number + _GAP * sum(gaps[:number])
         length = _BARS * bar.value / longest if longest else 0.0
         lines += [
             _text(labels - 8, top + 14, bar.label, 'text-anchor="end"'),

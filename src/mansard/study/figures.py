@@ -110,14 +110,26 @@ def bars(study: Study) -> dict[str, str]:
     found = {}
     # Without any run, there is nothing to tell of the GPU.
     told = any(entry.busy_s is not None for entry in study.measured)
+    grouped = sorted(study.measured, key=lambda each: each.cell.order)
     times = [
-        Bar(entry.cell.title, entry.step_s, si(entry.step_s, "s"), _busy(entry) if told else 1.0)
-        for entry in study.measured
+        Bar(
+            label=entry.cell.title,
+            value=entry.step_s,
+            text=si(entry.step_s, "s"),
+            dark=_busy(entry) if told else 1.0,
+            group=entry.cell.configuration.model,
+        )
+        for entry in grouped
         if entry.step_s is not None
     ]
     joules = [
-        Bar(entry.cell.title, entry.record.energy_j, si(entry.record.energy_j, "J"))
-        for entry in study.measured
+        Bar(
+            label=entry.cell.title,
+            value=entry.record.energy_j,
+            text=si(entry.record.energy_j, "J"),
+            group=entry.cell.configuration.model,
+        )
+        for entry in grouped
         if entry.record is not None and entry.record.energy_j is not None
     ]
     remark = "" if study.on_gpu else " on a CPU at a tiny size: says nothing of a GPU"

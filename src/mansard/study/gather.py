@@ -14,7 +14,8 @@ from mansard.model.run import Run
 from mansard.store import open_run
 from mansard.store.choose_machine import machine_for
 from mansard.study.cell import CellRecord, Folder
-from mansard.study.plan import Cell, Pair, deepcam, pairs, rivals
+from mansard.study.pairs import Pair, pairs, rivals
+from mansard.study.plan import Cell, deepcam
 from mansard.workloads.workload import Preset
 
 #: More files than this in the folder of cells are none of ours.

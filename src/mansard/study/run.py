@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -13,6 +13,7 @@ from mansard.study.cell import CellRecord, Folder
 from mansard.study.measure import blank
 from mansard.study.plan import Cell
 from mansard.study.process import Ended, run_process
+from mansard.workloads.workload import Framework
 
 #: A cell may take so long.
 TIME_LIMIT_S = 300.0
@@ -36,12 +37,14 @@ class RunOptions:
         again: measure cells anew that were measured before.
         time_limit_s: for each cell.
         budget_s: no cell is started after this, and none runs beyond it; None is no limit.
+        absent: frameworks that are not installed, with the reason: no process is started for them.
     """
 
     preset: str = "paper"
     again: bool = False
     time_limit_s: float = TIME_LIMIT_S
     budget_s: float | None = None
+    absent: Mapping[Framework, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,6 +64,20 @@ class StudyRun:
 
 #: Runs one cell within a time limit.
 Start = Callable[[Cell, float], None]
+
+
+def is_kept(folder: Folder, cell: Cell, options: RunOptions) -> bool:
+    """Whether what the folder has of a cell is whole, and is not to be measured anew."""
+    found = folder.find(cell.name)
+    return not options.again and found is not None and found.is_whole
+
+
+def can_begin(cells: Sequence[Cell], folder: Folder, options: RunOptions) -> bool:
+    """Whether some cell is kept, or has a framework that is installed."""
+    return any(
+        cell.configuration.framework not in options.absent or is_kept(folder, cell, options)
+        for cell in cells
+    )
 
 
 def run_cells(
@@ -86,19 +103,23 @@ def run_cells(
     folder.make()
     start = start or _in_child(folder, options)
     outcomes: dict[str, Outcome] = {
-        cell.name: "not started" if options.again or not _is_whole(folder, cell) else "kept"
-        for cell in cells
+        cell.name: "kept" if is_kept(folder, cell, options) else "not started" for cell in cells
     }
+    for cell in cells:
+        reason = options.absent.get(cell.configuration.framework)
+        if reason is not None and outcomes[cell.name] == "not started":
+            _note_absence(cell, folder, options.preset, reason)
+            outcomes[cell.name] = "unavailable"
     began = clock()
 
     def left_s() -> float:
         return math.inf if options.budget_s is None else options.budget_s - (clock() - began)
 
     for number, cell in enumerate(cells):
+        if outcomes[cell.name] != "not started":
+            continue
         if progress is not None:
             progress(cell.title, number / len(cells))
-        if outcomes[cell.name] == "kept":
-            continue
         limit = min(options.time_limit_s, left_s())
         if limit <= 0:
             return StudyRun(outcomes, out_of_time=True)
@@ -119,11 +140,6 @@ def run_cells(
             # What was measured better before comes back.
             outcomes[cell.name] = found.state if _worth(found) >= _worth(earlier) else "failed"
     return StudyRun(outcomes)
-
-
-def _is_whole(folder: Folder, cell: Cell) -> bool:
-    found = folder.find(cell.name)
-    return found is not None and found.is_whole
 
 
 def _worth(record: CellRecord | None) -> int:
@@ -169,6 +185,14 @@ def _in_child(folder: Folder, options: RunOptions) -> Start:
         run_process(arguments, folder.log_file(cell.name), limit_s=limit_s)
 
     return start
+
+
+def _note_absence(cell: Cell, folder: Folder, preset: str, reason: str) -> None:
+    """Say in the record of a cell that its framework is absent; what was measured stays."""
+    if not _worth(folder.find(cell.name)):
+        folder.save(
+            msgspec.structs.replace(blank(cell, preset), state="unavailable", reason=reason)
+        )
 
 
 def _note_end(cell: Cell, folder: Folder, preset: str, reason: str) -> CellRecord:

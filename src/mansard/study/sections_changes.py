@@ -9,11 +9,15 @@ from mansard.errors import MansardError
 from mansard.model.advice import Advice
 from mansard.study.blocks import Block, Heading, Items, Paragraph, Table
 from mansard.study.gather import Entry, Study
-from mansard.study.plan import Pair
+from mansard.study.pairs import Pair
 from mansard.study.words import UNKNOWN, change, listed, si, time_text
 
 #: Families of kernels that are named of each change: those with the largest differences.
 _FAMILIES = 4
+
+#: Recorded steps of the same work differ by as much of their time: those of the four optimizers,
+#: whose forward and backward passes are the same, lie within it (docs/study.md).
+SAME = 0.02
 
 
 def changes(study: Study) -> Iterator[Block]:
@@ -23,8 +27,9 @@ def changes(study: Study) -> Iterator[Block]:
         "Advice names a time that a change can win at most (docs/advice.md). A step is the time in "
         "which the GPU is busy, of the recorded step, and the time in which it idles: what the "
         "median of undisturbed steps is longer. Kernels are the matter of the rules on kernels; "
-        "idle time is that of idle-gpu, here without the gaps that tracing itself makes. A change "
-        "that wins more than was named, or that nothing named, is a fault of the advice."
+        "idle time is that of idle-gpu, here without the gaps that tracing itself makes. Each part "
+        "is judged by one rule (docs/study.md). A change that wins more than was named, or that "
+        "nothing named, is a fault of the advice."
     )
     rows = [row for pair in study.pairs for row in _rows(study, pair)]
     head = (
@@ -62,35 +67,33 @@ def _rows(study: Study, pair: Pair) -> Iterator[tuple[str, ...]]:
         words = listed([*gaps, *([rules] if rules else [])])
         yield (pair.change, "step", words, si(whole, "s"), *states, UNKNOWN, "", UNKNOWN)
         return
-    yield (
-        pair.change,
-        "GPU busy",
-        rules or "nothing",
-        *_part(kernels, before.busy_s, after.busy_s),
-        "",
+    of_busy = SAME * ((before.busy_s or 0.0) + (after.busy_s or 0.0))
+    of_step = (before.spread_s or 0.0) + (after.spread_s or 0.0)
+    parts = (
+        ("GPU busy", rules or "nothing", kernels, before.busy_s, after.busy_s, of_busy),
+        (
+            "GPU idle",
+            "idle-gpu" if wins_idle else "nothing",
+            before.idle_s if wins_idle else 0.0,
+            before.idle_s,
+            after.idle_s,
+            of_step + of_busy,
+        ),
+        ("step", "", whole, before.step_s, after.step_s, of_step),
     )
-    yield (
-        pair.change,
-        "GPU idle",
-        "idle-gpu" if wins_idle else "nothing",
-        *_part(before.idle_s if wins_idle else 0.0, before.idle_s, after.idle_s),
-        "",
-    )
-    won = before.step_s - after.step_s
-    words = verdict(whole, won, _noise(before, after))
-    yield (pair.change, "step", "", *_part(whole, before.step_s, after.step_s), words)
-
-
-def _part(named: float | None, before: float | None, after: float | None) -> tuple[str, ...]:
-    """Named, before, after, won, and the change, of one part of a step."""
-    won = None if before is None or after is None else before - after
-    return (
-        si(named, "s"),
-        si(before, "s"),
-        si(after, "s"),
-        UNKNOWN if won is None else _signed(won),
-        change(after, before) if before else UNKNOWN,
-    )
+    for part, advice, known, old, new, noise in parts:
+        won = None if old is None or new is None else old - new
+        yield (
+            pair.change,
+            part,
+            advice,
+            si(known, "s"),
+            si(old, "s"),
+            si(new, "s"),
+            UNKNOWN if won is None else _signed(won),
+            change(new, old) if old else UNKNOWN,
+            verdict(known, won, noise),
+        )
 
 
 def _sum(one: float | None, other: float | None) -> float | None:
@@ -143,32 +146,28 @@ def _total(named: list[Advice]) -> float | None:
     return sum(known) if len(known) == len(times) else None
 
 
-def _noise(before: Entry, after: Entry) -> float:
-    return (before.spread_s or 0.0) + (after.spread_s or 0.0)
-
-
 def _signed(seconds: float) -> str:
     return si(seconds, "s") if seconds >= 0 else f"-{si(-seconds, 's')}"
 
 
 def verdict(named: float | None, won: float | None, noise: float) -> str:
-    """What to think of an advice.
+    """What to think of an advice, by one part of a step or the whole.
 
     Args:
         named: time that it named at most, 0 for nothing; None where that is not known.
-        won: time by which the step became shorter; negative where it became longer.
-        noise: spread of both steps.
+        won: time by which the part became shorter; negative where it became longer.
+        noise: by how much it differs without any change.
     """
     if won is None:
         return UNKNOWN
     if abs(won) <= noise:
         return "within the spread"
     if won < 0:
-        return "slower"
+        return "longer"
     if named is None:
-        return "faster, advice unknown"
+        return "shorter, advice unknown"
     if named == 0:
-        return "faster, not named"
+        return "shorter, not named"
     if won <= named + noise:
-        return "faster, within what was named"
-    return "faster than was named"
+        return "shorter, within what was named"
+    return "shorter, too little named"

@@ -13,7 +13,7 @@ from mansard.study.words import NOT_MEASURED, UNKNOWN, change, ratio, si, tensor
 
 #: A product that is off by no more agrees with its layer.
 _CLOSE = 0.01
-#: Layers are named whose excess is this part of their phase.
+#: Layers are named that do this part of their phase too much, or too little.
 _WORTH_NAMING = 0.005
 _PHASES = ("forward", "backward")
 
@@ -39,13 +39,13 @@ class _Matched:
 
     @property
     def named(self) -> tuple[Product, ...]:
-        """Products that do so much too much, with equal ones, that they are named."""
+        """Products that do so much too much or too little, with equal ones, that they are named."""
         together: dict[tuple[float | str, ...], float] = {}
         for each in self.products:
             together[_kind(each)] = together.get(_kind(each), 0.0) + each.excess
         least = _WORTH_NAMING * self.flop
-        found = [each for each in self.products if together[_kind(each)] > least]
-        return tuple(sorted(found, key=lambda each: -together[_kind(each)]))
+        found = [each for each in self.products if abs(together[_kind(each)]) > least]
+        return tuple(sorted(found, key=lambda each: -abs(together[_kind(each)])))
 
 
 def _kind(product: Product) -> tuple[float | str, ...]:
@@ -114,7 +114,8 @@ def _layer_by_layer(study: Study) -> Iterator[Block]:
         "product; where there are more or fewer, the launches of a layer stand together beside "
         "it, by the module that they were recorded with, and layers are left out of which the "
         "vector pipes did some. How many agree within 1 %, how many are named below because they, "
-        "or equal ones together, do 0.5 % of the phase too much, and what is left without these."
+        "or equal ones together, do 0.5 % of the phase too much or too little, and what is left "
+        "without these."
     )
     yield Table(
         (
@@ -127,8 +128,9 @@ def _layer_by_layer(study: Study) -> Iterator[Block]:
     named = tuple(_named(found))
     if named:
         yield Paragraph(
-            "Those that do too much. A tile of the kernel has room for more channels (or queries) "
-            "than the layer has, and multiplies them all:"
+            "Those that are named. A tile of the kernel has room for more channels (or queries) "
+            "than the layer has, and multiplies them all. Attention that does less leaves out what "
+            "lies behind its causal mask, which analytic work does not subtract:"
         )
         head = ("layer", "product", "kernel", "analytic", "counted", "times", "cells")
         yield Table(head, named, words=3)
@@ -199,7 +201,7 @@ def _named(found: Iterable[_Matched]) -> Iterator[tuple[str, ...]]:
 
 
 def outside_the_named(entry: Entry) -> list[tuple[str, float]]:
-    """By phase, how far counted work is off without the products that are named one by one."""
+    """By phase, how far counted work is off without the products that are named."""
     found = []
     for each in _matches(entry):
         rest = [product for product in each.products if product not in each.named]

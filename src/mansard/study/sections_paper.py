@@ -11,7 +11,7 @@ from mansard.charts.labels import printable
 from mansard.model.analysis import Analysis, Group, Kernel, quotient
 from mansard.study.blocks import Block, Heading, Paragraph, Table
 from mansard.study.gather import Entry, Study
-from mansard.study.sections_census import Workless, workless
+from mansard.study.sections_census import workless
 from mansard.study.sections_flop import outside_the_named
 from mansard.study.words import (
     NOT_MEASURED,
@@ -108,28 +108,34 @@ def _of_phase(
     return find
 
 
-def _zero_launches(entry: Entry, forward: Group) -> _Found | None:
+def _zero_launches(entry: Entry, _forward: Group) -> _Found | None:
+    """By the paper's rule, with what is added by kernels that do next to nothing."""
+    none, nearly, parts = [], [], []
+    for key in ("forward", "backward"):
+        phase, part = entry.phase(key), entry.part(key)
+        if phase is None or part is None:
+            return None
+        parts.append(quotient(phase.zero_flop_launches, phase.launches))
+        none.append(f"{with_share(phase.zero_flop_launches, phase.launches)} {key}")
+        found = workless(part)
+        nearly.append(f"{with_share(found.launches, found.of_launches)} {key}")
+    text = f"{', '.join(none)}; with those next to none {', '.join(nearly)}"
+    return text, _least(parts[0], 1 / 3)
+
+
+def _zero_time(entry: Entry, forward: Group) -> _Found | None:
     part = entry.part("forward")
     if part is None:
         return None
-    found = workless(part)
-    text = f"{with_share(found.launches, found.of_launches)} with none or next to none"
-    none = with_share(forward.zero_flop_launches, forward.launches)
-    return f"{text}, {none} with none", _least(_part(found), 1 / 3)
-
-
-def _zero_time(entry: Entry, _forward: Group) -> _Found | None:
-    part = entry.part("forward")
-    if part is None:
-        return None
-    found = workless(part)
-    time, launches = quotient(found.duration_s, found.of_duration_s), _part(found)
+    time = quotient(forward.zero_flop_duration_s, forward.duration_s)
+    launches = quotient(forward.zero_flop_launches, forward.launches)
     holds = None if time is None or launches is None else 2 * time < launches
-    return share(found.duration_s, found.of_duration_s), holds
-
-
-def _part(found: Workless) -> float | None:
-    return quotient(found.launches, found.of_launches)
+    nearly = workless(part)
+    text = (
+        f"{share(forward.zero_flop_duration_s, forward.duration_s)}; with those next to none "
+        f"{share(nearly.duration_s, nearly.of_duration_s)}"
+    )
+    return text, holds
 
 
 def _short(entry: Entry, forward: Group) -> _Found:
@@ -174,13 +180,14 @@ def _tensor_roof(study: Study) -> tuple[_Found, str] | None:
     return (text, part >= 0.8), entry.cell.title
 
 
-def _tensor_share(entry: Entry, forward: Group) -> _Found | None:
-    """The part of the tensor roof that a phase reaches on the whole."""
-    part = quotient(forward.floors_s.get(_TENSOR), forward.duration_s)
-    if part is None or entry.machine is None:
+def _tensor_share(_entry: Entry, forward: Group) -> _Found | None:
+    """The rate of a phase, all of its work, against the roof that its tensor work has."""
+    tensor, floor = tensor_flop(forward), forward.floors_s.get(_TENSOR)
+    roof, rate = quotient(tensor, floor), forward.flop_per_s
+    part = quotient(rate, roof)
+    if part is None:
         return None
-    tensor = quotient(tensor_flop(forward), forward.duration_s)
-    return f"{si(tensor, 'FLOP/s')}, {format_share(part)} of the measured roof", part < 0.5
+    return f"{si(rate, 'FLOP/s')}, {format_share(part)} of {si(roof, 'FLOP/s')}", part < 0.5
 
 
 def _reuse(_entry: Entry, forward: Group) -> _Found:
@@ -278,8 +285,9 @@ def _frameworks(study: Study) -> tuple[_Found, str] | None:
         return None
     xla, torch, title = found
     two = (xla.totals.launches, torch.totals.launches)
-    value = max(two) / max(1, min(two))
-    return (f"step: XLA {two[0]}, PyTorch {two[1]}", value < 1.5), title
+    value = quotient(max(two), min(two))
+    text = f"step: XLA {two[0]}, PyTorch {two[1]} ({change(two[0], two[1])})"
+    return (text, None if value is None else value < 1.5), title
 
 
 def _frameworks_zero(study: Study) -> tuple[_Found, str] | None:
@@ -287,14 +295,20 @@ def _frameworks_zero(study: Study) -> tuple[_Found, str] | None:
     if found is None:
         return None
     *both, title = found
-    counted = [workless(each) for each in both]
-    text = ", ".join(
-        f"{name} {share(each.launches, each.of_launches)}"
-        for name, each in zip(("XLA", "PyTorch"), counted, strict=True)
-    )
-    known = [part for each in counted if (part := _part(each)) is not None]
+    names = ("XLA", "PyTorch")
+    none = [
+        f"{name} {share(each.totals.zero_flop_launches, each.totals.launches)}"
+        for name, each in zip(names, both, strict=True)
+    ]
+    nearly = [
+        f"{name} {share(part.launches, part.of_launches)}"
+        for name, part in zip(names, map(workless, both), strict=True)
+    ]
+    parts = [quotient(each.totals.zero_flop_launches, each.totals.launches) for each in both]
+    known = [part for part in parts if part is not None]
     holds = abs(known[0] - known[1]) < 0.1 if len(known) == 2 else None
-    return (f"step: {text}", holds), title
+    text = f"step: {', '.join(none)}; with those next to none {', '.join(nearly)}"
+    return (text, holds), title
 
 
 def _analytic(study: Study) -> tuple[_Found, str] | None:
@@ -303,7 +317,7 @@ def _analytic(study: Study) -> tuple[_Found, str] | None:
         parts = outside_the_named(entry)
         if parts:
             words = ", ".join(f"{change(1 + value, 1)} {phase}" for phase, value in parts)
-            text = f"{words}, layers left out whose padding is named"
+            text = f"{words}, layers left out of which padding or a mask is named"
             return (text, all(abs(value) < 0.02 for _, value in parts)), entry.cell.title
     return None
 

@@ -16,9 +16,6 @@ from mansard.study.words import (
     time_text,
 )
 
-#: Precisions in the order of the tables.
-_PRECISIONS = ("fp32", "tf32", "amp-fp16", "amp-bf16")
-
 
 def cells(study: Study) -> Iterator[Block]:
     """Every cell with its time, work and energy."""
@@ -74,7 +71,7 @@ def precision(study: Study) -> Iterator[Block]:
         wanted = base.cell.configuration
         if wanted.precision != ("bf16" if wanted.model.startswith("transformer") else "fp32"):
             continue
-        for entry in sorted(study.entries, key=_by_precision):
+        for entry in sorted(study.entries, key=lambda each: each.cell.order):
             if not _only_precision_differs(entry, base):
                 continue
             rows.append((entry.cell.title, *_speed_ups(entry, base)))
@@ -131,18 +128,22 @@ def energy(study: Study) -> Iterator[Block]:
 def _not_run(study: Study) -> Iterator[Block]:
     """Why cells did not run, or lack something."""
     told = []
+    # A framework that is not installed is one sentence, not one for each of its cells.
+    alike: dict[str, list[str]] = {}
     for entry in study.entries:
         record = entry.record
         if record is None:
             continue
         if record.state != "measured":
-            told.append(f"{entry.cell.title}, {record.state}: {printable(record.reason, 400)}")
+            why = f"{record.state}: {printable(record.reason, 400)}"
+            alike.setdefault(why, []).append(entry.cell.title)
         elif study.on_gpu and record.collect_reason:
             took = listed(f"{part} {si(time, 's')}" for part, time in record.seconds.items())
             told.append(
                 f"{entry.cell.title}: no counters, or not all. "
                 f"{printable(record.collect_reason, 400)} (took: {printable(took, 200)})"
             )
+    told += [f"{listed(titles)}, {why}" for why, titles in alike.items()]
     if told:
         yield Paragraph("What did not run, or not whole:")
         yield Items(tuple(told))
@@ -160,11 +161,6 @@ def _kernels_s(entry: Entry) -> float | None:
 
 def _rate(entry: Entry) -> float | None:
     return None if entry.flop is None or not entry.step_s else entry.flop / entry.step_s
-
-
-def _by_precision(entry: Entry) -> int:
-    precision = entry.cell.configuration.precision
-    return _PRECISIONS.index(precision) if precision in _PRECISIONS else len(_PRECISIONS)
 
 
 def _only_precision_differs(entry: Entry, base: Entry) -> bool:

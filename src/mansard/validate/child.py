@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from mansard.bench.messages import failure
 from mansard.errors import DeviceError, MansardError, PermissionDeniedError
 from mansard.validate.messages import Reply, Request
 
@@ -47,7 +48,7 @@ class _State:
         except MemoryError:
             return Reply(error="out of host memory")
         except Exception as error:  # noqa: BLE001  (a failure of a case must not end the rest)
-            return Reply(error=f"{type(error).__name__}: {str(error)[:300]}")
+            return Reply(error=failure(error))
 
     def _serve(self, request: Request) -> Reply:
         if request.do == "open":

@@ -395,6 +395,12 @@ class TestLowClock:
         assert "power" in found.sentence
         assert found.recoverable_s == pytest.approx(0.025)
 
+    @pytest.mark.parametrize("highest", [0.0, -1.0, 1e308])
+    def test_a_highest_clock_that_cannot_be(self, make_run, machine, gemm, highest):
+        origin = Provenance(devices=(DeviceFacts(sm_clock_max_hz=highest),))
+        run = make_run(gemm | {"sm_clock_hz": 1.5e9}, provenance=origin)
+        assert "low-clock" not in rules(analyze(run, machine))
+
     def test_a_lock_of_the_profiler_wins_nothing_in_production(self, make_run, machine, gemm):
         found = given(analyze(self.run(make_run, gemm, 1.5e9, "base"), machine), "low-clock")
         assert "--clock-control none" in found.sentence
@@ -452,7 +458,7 @@ class TestTime:
         told = Provenance(extra={"step_host_s": host_s})
         assert rules(analyze(make_run(*slow, provenance=told), machine)) == []
 
-    @pytest.mark.parametrize("stated", ["", "nan", "-1", "0", "1e999", "soon"])
+    @pytest.mark.parametrize("stated", ["", "nan", "-1", "0", "1e300", "1e999", "soon"])
     def test_a_time_of_the_host_that_is_none_changes_nothing(self, make_run, machine, gemm, stated):
         slow = [gemm | {"start_s": start} for start in (0.0, 0.4, 0.5)]
         told = Provenance(extra={"step_host_s": stated})

@@ -465,6 +465,12 @@ def stating(*texts, **more):
     return [Provenance(extra=({"step_host_s": text} if text else {}) | more) for text in texts]
 
 
+def test_short_launches_are_unknown_where_a_time_is(runs):
+    known = {"name": "k", "duration_s": 1e-6}
+    short = compare(*runs([known, known], [known, {"name": "k"}])).totals.changes["short_launches"]
+    assert (short.a, short.b, short.verdict) == (2.0, None, "unknown")
+
+
 class TestSteps:
     """What a step takes: traced, and left alone."""
 
@@ -487,7 +493,7 @@ class TestSteps:
         assert found.totals.changes["step_time_untraced"].relative is None
         assert "step-traced" not in {notice.code for notice in found.notices}
 
-    @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "soon"])
+    @pytest.mark.parametrize("text", ["0", "-1", "nan", "inf", "1e300", "soon"])
     def test_a_time_that_cannot_be_is_none(self, runs, text):
         found = compare(*runs(STEP, STEP, provenances=stating("0.5", text)))
         assert found.totals.changes["step_time_untraced"].b is None
@@ -583,8 +589,13 @@ class TestNetwork:
     @pytest.mark.parametrize("by", ["module", "layer", "operator"])
     def test_the_run_that_names_none_is_told(self, runs, by):
         plain = [{"name": "gemm", "duration_s": 1.0}]
-        with pytest.raises(UsageError, match=f"^b names no {by}s: 'mansard profile' of a PyTorch"):
+        with pytest.raises(UsageError, match=f"^b names no {by}s: record the program"):
             compare(*runs(self.ROWS, plain), by=by)
+
+    def test_of_two_that_name_none_both_are_told(self, runs):
+        plain = [{"name": "gemm", "duration_s": 1.0}]
+        with pytest.raises(UsageError, match=r"^a names no layers: .*; b names no layers: "):
+            compare(*runs(plain, plain), by="layer")
 
     def test_all_that_both_runs_name_at_once(self, runs):
         found = comparisons(*runs(self.ROWS, self.ROWS), by="layer")

@@ -127,6 +127,14 @@ class TestMissing:
         more = msgspec.structs.replace(machine, ceilings=(*machine.ceilings, shared))
         assert codes(analyze(run, more)) == ["shared-not-collected"]
 
+    def test_a_link_only_where_a_kernel_is_known_to_need_it(self, make_run, machine, clean):
+        link = Ceiling(kind="bandwidth", value=1e11, unit="byte/s", level="link")
+        linked = msgspec.structs.replace(machine, ceilings=(*machine.ceilings, link))
+        uncounted = clean | {"bytes_link": None}
+        assert codes(analyze(make_run(uncounted), linked)) == []
+        reduces = uncounted | {"name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}
+        assert "link-not-collected" in codes(analyze(make_run(reduces), linked))
+
     def test_durations(self, make_run, clean):
         untimed = clean | {"duration_s": None}
         assert codes(analyze(make_run(untimed))) == ["time-not-collected"]
@@ -196,6 +204,8 @@ class TestLaunches:
         text = message(analyze(run), "impossible-values")
         assert text.startswith("2 launches")
         assert "in bytes_dram, bytes_l1;" in text
+        huge = message(analyze(make_run(clean, clean | {"bytes_l1": 1e40})), "impossible-values")
+        assert "infinite or absurdly large values in bytes_l1;" in huge
 
     def test_tiny_kernels(self, make_run, clean):
         quick = clean | {"name": "quick", "duration_s": 1e-6}

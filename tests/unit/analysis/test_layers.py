@@ -54,6 +54,21 @@ def test_floors_of_a_module_are_those_of_its_launches(make_run, machine, nothing
     ]
 
 
+def test_launches_without_work_are_those_of_the_totals(make_run, nothing):
+    """A kernel that works in one launch of its phase is none without work, wherever it ran."""
+    works, idles = nothing | {"flop_vector_fp32": 8.0}, nothing
+    rows = [
+        works | {"name": "add", "module": "a", "op": "aten::add"},
+        idles | {"name": "add", "module": "b", "op": "aten::copy_"},
+        idles | {"name": "fill", "module": "b", "op": "aten::fill_"},
+    ]
+    found = analyze(make_run(*(row | {"duration_s": 1.0} for row in rows)))
+    assert found.totals.zero_flop_launches == 1
+    for groups in (found.modules, found.layers, found.operators):
+        assert sum(group.zero_flop_launches for group in groups) == 1
+        assert sum(group.zero_flop_duration_s for group in groups) == 1.0
+
+
 def test_a_run_that_does_not_name_them_has_none(make_run):
     found = analyze(make_run({"name": "gemm", "duration_s": 1.0}))
     assert (found.modules, found.operators) == ((), ())
@@ -69,8 +84,16 @@ def test_runs_that_are_too_large_are_left_alone(make_run, monkeypatch, limit):
 
 def test_a_run_that_names_too_many_is_not_said_to_name_none_alone(make_run, monkeypatch):
     monkeypatch.setattr(layers, "MOST_GROUPS", 2)
-    with pytest.raises(UsageError, match=r"more than 2, or has more than 1,000,000 launches"):
+    with pytest.raises(UsageError, match=r"names more than 2 modules, which are not summed: use"):
         groups_of(analyze(make_run(*STEP)), "module")
+
+
+def test_a_run_of_too_many_launches_is_told_so_and_nothing_else(make_run, monkeypatch):
+    monkeypatch.setattr(layers, "MOST_LAUNCHES", 3)
+    with pytest.raises(UsageError) as told:
+        groups_of(analyze(make_run(*STEP)), "layer")
+    assert "has 4 launches, and layers are not summed beyond 3: of a job" in str(told.value)
+    assert "names" not in str(told.value)
 
 
 def test_values_that_cannot_be_are_left_out_of_a_module_too(make_run):

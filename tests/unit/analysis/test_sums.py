@@ -307,7 +307,7 @@ class TestRanks:
 class TestHostile:
     """Files that others wrote, or broke."""
 
-    @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, -math.inf])
+    @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, -math.inf, 1e37, 1.7e308])
     def test_impossible_values_are_unknown(self, make_run, machine, nothing, wrong):
         run = make_run(
             nothing | {"name": "k", "duration_s": 1.0, "bytes_dram": wrong, "flop_vector_fp32": 2},

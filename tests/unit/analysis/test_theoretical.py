@@ -79,6 +79,10 @@ def test_every_ceiling_is_labelled_and_none_is_made_up():
         DeviceFacts(compute_capability="3.5", sm_count=15, sm_clock_max_hz=1e9),
         DeviceFacts(sm_count=15, sm_clock_max_hz=1e9, dram_clock_hz=1e9, dram_bus_bits=64),
         DeviceFacts(compute_capability="9.0"),
+        # Of damaged files.
+        DeviceFacts(compute_capability="9.0", sm_count=132, sm_clock_max_hz=1e308),
+        DeviceFacts(compute_capability="9.0", sm_count=-1, sm_clock_max_hz=1e9),
+        DeviceFacts(compute_capability="9.0", dram_clock_hz=1e308, dram_bus_bits=512),
     ],
 )
 def test_an_unknown_gpu_has_no_roofs(facts):

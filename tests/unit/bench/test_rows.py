@@ -59,6 +59,36 @@ def test_a_refused_ceiling_says_so_and_has_no_number():
     assert (row.value, row.share, row.reason) == ("refused", "", "emulated")
 
 
+def tensor(instruction, share, arm="low-toggle", path="tensor bf16", reason=None):
+    return Ceiling(
+        kind="compute", unit="flop/s", value=share * 1e15, limit_at_clock=1e15, path=path,
+        share_of_limit=share, instruction=instruction, arm=arm, reason=reason,
+    )  # fmt: skip
+
+
+def test_an_instruction_that_leaves_room_in_a_pipe_that_another_fills_says_so():
+    found = rows(
+        tensor("mma.sync", 0.666), tensor("mma.sync fp16-acc", 0.66, reason="held"),
+        tensor("wgmma", 0.999), tensor("library", 0.8),
+    )  # fmt: skip
+    told = "the limit is that of the tensor pipe: wgmma reaches it here, mma.sync does not"
+    assert [row.reason for row in found] == [told, f"{told}; held", None, None]
+
+
+def test_where_nothing_fills_the_pipe_no_instruction_is_blamed():
+    found = rows(
+        tensor("mma.sync", 0.666), tensor("library", 0.99), tensor("wgmma", 0.999, arm="random"),
+        tensor("wgmma", 0.999, path="tensor fp16"),
+    )  # fmt: skip
+    assert [row.reason for row in found] == [None] * 4
+
+
+def test_an_instruction_without_letters_is_no_fault():
+    assert rows(tensor(" ", 0.5), tensor("wgmma", 0.99))[0].reason.endswith(
+        "wgmma reaches it here, another instruction does not"
+    )
+
+
 def test_a_reason_that_many_share_is_one_footnote():
     made = [
         Ceiling(kind="compute", value=1.0, unit="flop/s", path=path, reason=reason)

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from mansard.charts.floors_scene import ROWS, floors_scene, round_ticks
+from mansard.charts.floors_scene import LAUNCHES_DIFFER, ROWS, floors_scene, round_ticks
 
 
 def test_kernels_without_flop_appear(v100):
@@ -33,6 +33,18 @@ def test_floors_are_shares_of_the_measured_time(make_analysis, make_kernel, h200
     assert row.efficiency == "75.0 %"
     assert scene.resources == ("tensor", "dram")
     assert any("Unknown for some kernels, so without a bar: l2" in note for note in scene.notes)
+
+
+@pytest.mark.parametrize(("floor_s", "said"), [(3e-3, False), (3.001e-3, False), (3.4e-3, True)])
+def test_an_efficiency_above_every_floor_is_explained(
+    floor_s, said, make_analysis, make_kernel, h200_machine
+):
+    # One launch bound by bytes and one by FLOP: each counts its own. 75.0 % and 75.03 % read alike.
+    kernel = make_kernel(
+        "k", duration_s=4e-3, floors_s={"tensor": 2e-3, "dram": 3e-3}, floor_s=floor_s, bound="dram"
+    )
+    notes = floors_scene(make_analysis([kernel], machine=h200_machine)).notes
+    assert (LAUNCHES_DIFFER in notes) == said
 
 
 def test_without_a_machine_only_time_is_shown(make_analysis, make_kernel):

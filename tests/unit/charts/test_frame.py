@@ -9,6 +9,7 @@ from mansard.charts.frame import (
     decade_below,
     machine_frame,
     roofs,
+    slope_labels,
 )
 from mansard.model.machine import Ceiling, Machine
 
@@ -30,6 +31,12 @@ def test_decades():
     assert decade_below(1000.0) == 1000.0
     assert decade_above(1001.0) == 10000.0
     assert decade_above(1e-3) == 1e-3
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e-200, 1e200, 1.7e308, float("inf"), 0.0])
+def test_values_at_the_ends_of_a_float_have_decades_that_can_be_divided(value):
+    for decade in (decade_below(value), decade_above(value)):
+        assert 1e-100 <= decade <= 1e100
 
 
 def test_axes_are_whole_decades_and_hold_the_ridges(v100_machine):
@@ -136,3 +143,29 @@ def test_fractions_and_clamping():
     assert frame.fraction(10.0, 100.0) == (0.5, 0.5)
     assert frame.clamp(1e9, 1e-9) == (100.0, 1.0)
     assert frame.union(Frame(0.1, 10.0, 10.0, 1e5)) == Frame(0.1, 100.0, 1.0, 1e5)
+
+
+def labels_of(*ceilings):
+    own = machine(*ceilings)
+    return [label for _, label in slope_labels(roofs(own, machine_frame(own)))]
+
+
+def test_slopes_that_nearly_meet_share_a_label():
+    found = labels_of(bandwidth("shared", 33.4e12), bandwidth("l1", 33.3e12), bandwidth("l2", 9e12))
+    assert found == ["shared 33.4, L1 33.3 TB/s", "L2 9.00 TB/s"]
+
+
+def test_slopes_with_the_same_number_say_it_once():
+    found = labels_of(bandwidth("shared", 33.3e12), bandwidth("l1", 33.3e12))
+    assert found == ["shared, L1 33.3 TB/s"]
+
+
+def test_slopes_of_another_status_keep_their_words():
+    limit = bandwidth("l1", 33.3e12, status="theoretical")
+    assert labels_of(bandwidth("shared", 33.4e12), limit) == [
+        "shared 33.4 TB/s, L1 33.3 TB/s (theoretical)"
+    ]
+
+
+def test_slopes_six_percent_apart_are_two():
+    assert len(labels_of(bandwidth("l1", 10e12), bandwidth("l2", 9.4e12))) == 2

@@ -7,6 +7,7 @@ import pytest
 from mansard.charts import labels
 from mansard.model.device import DeviceFacts
 from mansard.model.machine import Ceiling, Machine
+from mansard.model.paths import PATHS
 from mansard.model.provenance import Provenance
 
 
@@ -79,7 +80,7 @@ def test_the_origin_line_names_gpu_driver_collector_controls_and_roofs(h200):
         "clock control none",
         "cache control all",
         "counter table gh100",
-        "h200-sxm, measured at 1.32 GHz to 1.98 GHz",
+        "h200-sxm, measured at 1.54 GHz to 1.98 GHz",
     ):
         assert fact in line
 
@@ -136,6 +137,23 @@ def test_links_and_shared_memory_are_shown_only_where_known(make_kernel):
         "k", moved={"shared": None, "l1": None, "l2": 1.0, "dram": 2.0, "link": None}
     )
     assert labels.level_names([kernel]) == ["l1", "l2", "dram"]
+
+
+def test_a_link_that_only_copies_used_has_no_intensity_to_show(make_kernel):
+    copy = make_kernel("[CUDA memcpy HtoD]", flop={"vector fp32": 0.0}, moved={"link": 1e6})
+    assert labels.level_names([copy]) == ["link"]
+    assert labels.intensity_names([copy], [copy]) == []
+    worked = make_kernel("allreduce", flop={"vector fp32": 1e6}, moved={"link": 1e6})
+    assert labels.intensity_names([copy], [copy, worked]) == ["link"]
+
+
+def test_clocks_are_those_of_the_roofs_that_the_run_used(h200_machine, make_kernel):
+    # The library's BF16 product ran at 1.32 GHz and is no roof; the FP8 roof at 1.545 GHz is.
+    assert labels.machine_facts(h200_machine) == "h200-sxm, measured at 1.54 GHz to 1.98 GHz"
+    paths = dict.fromkeys((path.name for path in PATHS), 0.0)
+    used = make_kernel("k", flop=paths | {"tensor tf32": 1.0}, moved={"dram": 1.0, "l2": 0.0})
+    said = labels.machine_facts(h200_machine, used)
+    assert said == "h200-sxm, measured at 1.68 GHz to 1.98 GHz"
 
 
 def test_the_main_path_is_the_one_with_the_most_operations(make_kernel):

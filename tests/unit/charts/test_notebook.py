@@ -75,6 +75,16 @@ def test_an_analysis_shows_its_totals_kernels_and_origin(h200):
     assert h200.kernels[0].short_name in texts
 
 
+def test_integer_work_is_shown_as_operations_and_marked(make_analysis, make_kernel):
+    integer = make_kernel(
+        "igemm", flop={"tensor int8": 2e9, "vector fp32": 0.0}, moved={"dram": 4e6}, duration_s=1e-3
+    )
+    texts = read(analysis_html(make_analysis([integer]))).texts
+    # 2 G operations in 1 ms over 4 MB.
+    assert {"2.00 T*", "500"} <= set(texts)
+    assert any(text.startswith("*: only integer operations") for text in texts)
+
+
 def test_at_most_fifteen_kernels_are_shown_and_the_rest_counted(v100_two_phases):
     page = read(analysis_html(v100_two_phases))
     assert page.tags.count("tr") == 16

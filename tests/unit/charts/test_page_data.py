@@ -33,6 +33,16 @@ def test_the_kernels_are_those_of_the_json_report(v100):
     assert page["names"][1::2] == [kernel.short_name for kernel in v100.kernels]
 
 
+def test_a_link_that_only_copies_used_is_no_level_of_the_charts_but_of_the_csv(
+    make_analysis, make_kernel
+):
+    gemm = make_kernel("gemm", flop={"vector fp32": 1e9}, moved={"dram": 1e6, "link": None})
+    copy = make_kernel("copy", flop={"vector fp32": 0.0}, moved={"dram": 1e6, "link": 1e6})
+    page = made(make_analysis([gemm, copy]))
+    assert page["levels"] == ["dram"]
+    assert page["byte_levels"] == ["dram", "link"]
+
+
 def test_the_rest_of_the_report_is_there_whole(v100):
     report = report_dict(v100)
     del report["kernels"]

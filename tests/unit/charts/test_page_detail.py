@@ -171,3 +171,15 @@ def test_names_of_any_letters_are_matched(write):
     assert list(found.spreads) == [name]
     assert found.callers[name][0].op == "o'p"
     assert found.strip.drawn[0][2] == name
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, 1e300])
+def test_impossible_times_reach_neither_the_strip_nor_the_callers(write, wrong):
+    fine = launch(start_s=0.0, duration_s=1.0, launch=0, op="mm")
+    run = write(fine, launch(start_s=2.0, duration_s=wrong, launch=1, op="mm"))
+    found = detail_of(run)
+    assert found.callers["k"][0].duration_s == 1.0
+    assert found.strip.columns({})["duration_ns"] == [1_000_000_000]
+    assert (
+        detail_of(write(fine, launch(start_s=1e300, duration_s=1.0, launch=1))).strip.launches == 1
+    )

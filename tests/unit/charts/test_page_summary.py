@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import pytest
+
 from mansard.charts.page.detail import Detail, KernelPart
 from mansard.charts.page.first import advice_sentences, ranks_text
 from mansard.charts.page.summary import summary
@@ -104,11 +106,33 @@ def test_a_step_says_how_busy_the_gpu_is(make_kernel, make_analysis):
                       longest_gap_before="k", collective_only_s=0.0)  # fmt: skip
     analysis = dataclasses.replace(make_analysis(kernels(make_kernel)), timeline=passed)
     assert texts(analysis)[0].endswith(
-        " A step takes 20.0 ms from first start to last end; the GPU is busy 25.0 % of that."
+        " A step takes 20.0 ms, of which the GPU is busy 5.00 ms (25.0 %)."
     )
     alone = dataclasses.replace(passed, host_s=8e-3)
     found = texts(dataclasses.replace(analysis, timeline=alone))[0]
-    assert found.endswith(" Without a trace, the program takes 8.00 ms.")
+    assert " Traced, a step takes 20.0 ms" in found
+    assert found.endswith(" Left alone, 8.00 ms, in which the GPU idles 3.00 ms.")
+
+
+@pytest.mark.parametrize("host_s", [4.98e-3, 5e-3, 5.02e-3])
+def test_a_step_that_takes_no_longer_than_its_kernels_has_no_gaps_of_its_own(
+    host_s, make_kernel, make_analysis
+):
+    # 5.02 ms is 5.00 ms of kernels to within half a percent.
+    passed = Timeline(steps=1, elapsed_s=20e-3, busy_s=5e-3, gaps=3, longest_gap_s=4e-3,
+                      longest_gap_before="k", collective_only_s=0.0, host_s=host_s)  # fmt: skip
+    analysis = dataclasses.replace(make_analysis(kernels(make_kernel)), timeline=passed)
+    said = " ms: the GPU is never idle, the gaps are the trace's."
+    assert texts(analysis)[0].endswith(said)
+
+
+def test_several_steps_are_added_up(make_kernel, make_analysis):
+    passed = Timeline(steps=4, elapsed_s=20e-3, busy_s=5e-3, gaps=3, longest_gap_s=4e-3,
+                      longest_gap_before="k", collective_only_s=0.0, host_s=10e-3)  # fmt: skip
+    analysis = dataclasses.replace(make_analysis(kernels(make_kernel)), timeline=passed)
+    said = texts(analysis)[0]
+    assert " Traced, 4 steps take 20.0 ms (all ranks and GPUs added up), of which" in said
+    assert said.endswith(" Left alone, 10.0 ms, in which the GPU idles 5.00 ms.")
 
 
 def test_phases_lead_to_a_filter_only_where_the_page_can_filter(
@@ -158,3 +182,11 @@ def test_advice_says_what_it_can_win_and_leads_to_its_kernels(make_kernel, make_
     )
     assert [phrase.filter for phrase in first if phrase.filter] == [("advice", "1")]
     assert "".join(phrase.text for phrase in second) == "The clock is low."
+
+
+def test_a_phase_with_braces_in_its_name_is_named_as_it_is(make_kernel, make_analysis):
+    """As of an f-string without its f."""
+    kernel = make_kernel("k", duration_s=1e-2, floors_s={"dram": 4e-3}, floor_s=4e-3, bound="dram")
+    phases = [dataclasses.replace(kernel, key=key) for key in ("step {i}", "{} {0} {")]
+    said = texts(dataclasses.replace(make_analysis([kernel]), phases=tuple(phases)))
+    assert "By phase: step {i} (6.00 ms), {} {0} { (6.00 ms)." in said

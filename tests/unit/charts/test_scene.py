@@ -2,10 +2,11 @@
 
 import math
 
+import msgspec
 import pytest
 
 from mansard.charts.scene import KEY_ROWS, marker_area, roofline_scene
-from mansard.model.machine import Machine
+from mansard.model.machine import Ceiling, Machine
 
 
 def test_a_kernel_is_one_point_per_level_at_one_height(make_analysis, make_kernel):
@@ -74,6 +75,36 @@ def test_a_point_outside_is_kept_at_the_edge_and_named(make_analysis, make_kerne
     assert not dram.outside
     (note,) = [note for note in scene.notes if note.startswith("Outside")]
     assert "1 (L1 1e+08 FLOP/byte, 1.00 TFLOP/s)" in note
+
+
+@pytest.mark.parametrize(
+    ("many", "said"), [(4, "."), (5, "; and 1 more kernel."), (6, "; and 2 more kernels.")]
+)
+def test_points_outside_beyond_the_fourth_are_counted(
+    many, said, make_analysis, make_kernel, h200_machine
+):
+    kernels = [
+        make_kernel(f"k{number}", flop={"tensor bf16": 1e9}, moved={"l1": 10.0})
+        for number in range(many)
+    ]
+    scene = roofline_scene(make_analysis(kernels, machine=h200_machine))
+    (note,) = [note for note in scene.notes if note.startswith("Outside")]
+    assert note.endswith(f"1.00 TFLOP/s){said}")
+
+
+def test_a_link_roof_is_drawn_where_a_kernel_worked_beside_it(
+    make_analysis, make_kernel, h200_machine
+):
+    link = Ceiling(kind="bandwidth", value=4e11, unit="byte/s", level="link", access="read")
+    machine = msgspec.structs.replace(h200_machine, ceilings=(*h200_machine.ceilings, link))
+
+    def slopes(flop):
+        kernel = make_kernel("k", flop={"vector fp32": flop}, moved={"link": 1e6, "dram": 1e6})
+        scene = roofline_scene(make_analysis([kernel], machine=machine))
+        return [roof.name for roof in scene.roofs if roof.kind == "bandwidth"]
+
+    assert "link" in slopes(1e6)
+    assert "link" not in slopes(0.0)
 
 
 def test_kernels_without_flop_are_counted_with_their_time(v100):

@@ -1,5 +1,6 @@
 """The report on a terminal."""
 
+import dataclasses
 import io
 
 import pytest
@@ -8,6 +9,7 @@ from rich.console import Console
 from mansard.charts.columns import intensity_text
 from mansard.charts.terminal import report_view
 from mansard.errors import UsageError
+from mansard.model.analysis import Timeline
 from mansard.model.notice import Notice
 
 
@@ -46,7 +48,7 @@ def test_the_head_says_gpu_collector_conditions_and_roofs(h200):
         "NVIDIA H200, driver 580.159.04",
         "Nsight Compute 2025.3.1",
         "clock control none",
-        "h200-sxm, measured at 1.32 GHz to 1.98 GHz",
+        "h200-sxm, measured at 1.54 GHz to 1.98 GHz",
     ):
         assert fact in text
 
@@ -210,3 +212,42 @@ def test_a_hostile_name_in_a_sentence_cannot_escape(make_analysis, make_kernel):
     text = shown(make_analysis([kernel]))
     assert "Casts and copies take" in text
     assert "\x1b" not in text
+
+
+def integer_and_other(make_kernel):
+    # 2 G operations in 1 ms over 4 MB.
+    integer = make_kernel(
+        "igemm", flop={"tensor int8": 2e9, "vector fp32": 0.0}, moved={"dram": 4e6}, duration_s=1e-3
+    )
+    floating = make_kernel("gemm", flop={"vector fp32": 3e9}, moved={"dram": 4e6}, duration_s=1e-3)
+    return [integer, floating]
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_kernel_of_integer_work_alone_shows_its_operations_and_says_so(
+    width, make_analysis, make_kernel
+):
+    text = shown(make_analysis(integer_and_other(make_kernel)), width)
+    assert "2.00 T*" in text
+    # 2 G operations over 4 MB.
+    assert "500" in text[text.index("igemm") : text.index("2  gemm" if width > 80 else "2 gemm")]
+    assert "3.00 T " in text
+    assert "*: only integer operations, so OP/s and OP/byte" in " ".join(text.split())
+
+
+def test_without_integer_work_nothing_is_marked(make_analysis, make_kernel):
+    text = shown(make_analysis(integer_and_other(make_kernel)[1:]))
+    assert "*" not in text
+
+
+def test_a_step_stands_with_its_time_traced_and_alone(make_analysis, make_kernel):
+    passed = Timeline(steps=1, elapsed_s=47.3e-3, busy_s=31.9e-3, gaps=3, longest_gap_s=4e-3,
+                      longest_gap_before="k", collective_only_s=0.0, host_s=31.8e-3)  # fmt: skip
+    analysis = dataclasses.replace(make_analysis([make_kernel("k")]), timeline=passed)
+    text = shown(analysis)
+    assert max(map(len, text.splitlines())) <= 80
+    assert (
+        "step traced, a step takes 47.3 ms, of which the GPU is busy 31.9 ms (67.4 %); left alone,"
+        " 31.8 ms: the GPU is never idle, the gaps are the trace's"
+    ) in " ".join(text.split())
+    assert "\nstep" not in shown(make_analysis([make_kernel("k")]))

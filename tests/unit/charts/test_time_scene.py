@@ -43,6 +43,21 @@ def test_a_least_time_below_the_axes_moves_along_its_line_to_the_edge():
     assert real == pytest.approx((1e-5, 1e-6))
 
 
+def test_a_kernel_wholly_below_the_axes_stays_at_its_byte_time():
+    # Hardly any FLOP: the line of equal intensity would meet the axes beyond their right end.
+    point = TimePoint(number=1, byte_s=1e-5, flop_s=1e-14, measured_s=2e-5, area=10)
+    best, real = point.ends(Frame(1e-9, 1e-2, 1e-9, 1e-2))
+    assert best == (1e-5, 1e-9)
+    assert real == (2e-5, 1e-9)
+
+
+def test_one_kernel_without_a_place_is_singular(make_analysis, make_kernel, h200_machine):
+    placed = make_kernel("k", floors_s={"tensor": 0.0, "dram": 1e-4})
+    notes = time_scene(make_analysis([placed, make_kernel("u")], machine=h200_machine)).notes
+    assert "1 kernel without FLOP stands on the strip below the chart." in notes
+    assert "1 kernel has no known bytes, FLOP or time, so no place." in notes
+
+
 def test_kernels_without_flop_have_a_place(v100):
     scene = time_scene(v100)
     without = [point for point in scene.points if point.flop_s == 0]

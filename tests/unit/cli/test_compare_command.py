@@ -174,7 +174,7 @@ def test_runs_of_one_name_are_called_by_their_folders(run, tmp_path):
 def test_rows_that_the_runs_do_not_name_are_refused_with_the_run(run, by):
     error = run(ZOO, ZOO, "--by", by).exception
     assert isinstance(error, UsageError)
-    assert str(error).startswith(f"h200-zoo.parquet names no {by}s: 'mansard profile'")
+    assert str(error).startswith(f"h200-zoo.parquet names no {by}s: record")
 
 
 class TestNetwork:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mansard.bench import gpu
-from mansard.cli import main
+from mansard.cli import called, main
 from mansard.validate.messages import Reply
 from mansard.validate.rig import ChildRig
 
@@ -35,10 +35,25 @@ def no_driver(monkeypatch):
 @pytest.mark.parametrize(
     "arguments", [["bench", "--device", "cuda:0"], ["bench", "--study", "fp16"], ["validate"]]
 )
-def test_the_message_names_the_paragraph_that_says_what_to_do(no_driver, capsys, arguments):
+def test_the_message_names_the_paragraph_that_says_what_to_do(
+    no_driver, capsys, arguments, monkeypatch
+):
+    monkeypatch.setattr(called.shutil, "which", lambda _: "/usr/bin/mansard")
     assert told(arguments, capsys) == (
-        f"mansard: {NO_DRIVER}\n         more: docs/messages.md#no-gpu\n"
+        f"mansard: {NO_DRIVER}\n         more: mansard doctor --explain no-gpu\n"
     )
+
+
+@pytest.mark.parametrize("arguments", [["bench", "--device", "cuda:0"], ["validate"]])
+def test_without_the_packages_of_cuda_it_is_said_how_to_install_them(
+    monkeypatch, capsys, tmp_path, arguments
+):
+    """The child processes see a package ``cuda`` that has nothing in it."""
+    (tmp_path / "cuda").mkdir()
+    (tmp_path / "cuda" / "__init__.py").touch()
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    first = told(arguments, capsys).splitlines()[0]
+    assert first.startswith("mansard: cuda bindings: missing -> pip install 'mansard[cuda]'")
 
 
 def test_the_paragraph_says_what_to_do():

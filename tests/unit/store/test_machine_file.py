@@ -93,7 +93,9 @@ class TestWrong:
         ("changes", "told"),
         [
             ({"value": 0}, "has value 0"),
-            ({"value": -1e12}, "must be positive"),
+            ({"value": -1e12}, "must be from 1e-15"),
+            ({"value": 1e308}, r"has value 1e\+308; it must be from 1e-15 to 1e\+30"),
+            ({"value": 5e-324}, "must be from 1e-15"),
             ({"value": None}, "has no value"),
             ({"value": "fast"}, "not a machine file"),
             ({"kind": "magic"}, "not a machine file"),
@@ -114,7 +116,7 @@ class TestWrong:
             ({"kind": "latency", "unit": "s", "path": None, "level": "L9"}, "unknown level"),
             ({"limit_at_clock": 9e11}, r"value 1e\+12, 111.1 % of its limit_at_clock 9e\+11"),
             ({"limit_at_clock": 0}, "has limit_at_clock 0"),
-            ({"limit_at_clock": -2e12}, "must be positive"),
+            ({"limit_at_clock": -2e12}, "must be from 1e-15"),
             (
                 {"limit_at_clock": 2e12, "share_of_limit": 0.9},
                 r"share_of_limit 0.9, but value 1e\+12, 50 % of its limit_at_clock 2e\+12",
@@ -131,11 +133,29 @@ class TestWrong:
     def test_the_ceiling_is_named_and_what_to_do(self, tmp_path):
         (tmp_path / "m.json").write_text(text_of(value=-1, instruction="fma"))
         told = (
-            r"m\.json: ceiling 0 \(compute vector fp32 fma\) has value -1.0; it must be positive "
-            r"and finite; correct it, or measure again with 'mansard bench -o FILE'$"
+            r"m\.json: ceiling 0 \(compute vector fp32 fma\) has value -1; it must be from "
+            r"1e-15 to 1e\+30; correct it, or measure again with 'mansard bench -o FILE'$"
         )
         with pytest.raises(MachineError, match=told):
             load_machine(tmp_path / "m.json")
+
+    @pytest.mark.parametrize(
+        ("facts", "told"),
+        [
+            ({"sm_count": -5}, "the device has sm_count -5; it must be from 0 to"),
+            ({"sm_clock_max_hz": 1e308}, r"the device has sm_clock_max_hz 1e\+308"),
+        ],
+    )
+    def test_numbers_that_no_device_has(self, tmp_path, facts, told):
+        machine = json.loads(text_of()) | {"device": facts}
+        (tmp_path / "m.json").write_text(json.dumps(machine))
+        with pytest.raises(MachineError, match=told):
+            load_machine(tmp_path / "m.json")
+
+    def test_a_device_whose_driver_says_zero_is_taken(self, tmp_path):
+        machine = json.loads(text_of()) | {"device": {"dram_clock_hz": 0}}
+        (tmp_path / "m.json").write_text(json.dumps(machine))
+        assert load_machine(tmp_path / "m.json").device.dram_clock_hz == 0
 
     @pytest.mark.parametrize("number", ["NaN", "Infinity", "1e999", "true", '"1"', "[]"])
     @pytest.mark.parametrize("key", ["value", "limit_at_clock", "share_of_limit"])
@@ -174,7 +194,7 @@ class TestWrong:
     def test_infinity_is_no_ceiling(self, tmp_path):
         for value in (math.inf, math.nan):
             roof = msgspec.structs.replace(ROOF, value=value)
-            with pytest.raises(MachineError, match="finite"):
+            with pytest.raises(MachineError, match="must be from 1e-15 to"):
                 save_machine(msgspec.structs.replace(SOME, ceilings=(roof,)), tmp_path / "m.json")
 
     def test_a_refused_ceiling_with_its_reason_is_kept(self, tmp_path):
@@ -324,3 +344,35 @@ class TestPaper:
         assert "1.30 GHz" in v100.caveats[0]
         assert v100.launch_cost("stream").value == 4.2e-6
         assert v100.launch_cost("graph node") is None
+
+
+class TestShown:
+    """What a prompt of Python shows of a machine and of a ceiling: a line each."""
+
+    def test_a_measured_machine_is_a_line(self):
+        shown = repr(load_machine("h200-sxm"))
+        assert shown == "<Machine 'h200-sxm' of 'NVIDIA H200': measured, 76 ceilings>"
+
+    def test_one_that_was_cut_short_and_has_no_device(self):
+        cut = msgspec.structs.replace(SOME, partial=True)
+        assert repr(cut) == "<Machine 'some' of unknown device: measured, 1 ceiling, partial>"
+
+    def test_a_ceiling_is_told_by_its_limit(self):
+        assert repr(ROOF) == "<Ceiling 'compute vector fp32': measured, 1.00 TFLOP/s>"
+        refused = Ceiling(kind="latency", value=None, unit="s", status="refused", level="l2")
+        assert repr(refused) == "<Ceiling 'latency l2': refused, ->"
+
+    def test_integers_are_operations(self):
+        roof = Ceiling(kind="compute", value=2e15, unit="flop/s", path="tensor int8")
+        assert repr(roof).endswith("2.00 POP/s>")
+
+    def test_names_of_a_hostile_file_are_short_and_visible(self):
+        name = "\x1b[2J" + "x" * 10_000
+        shown = repr(msgspec.structs.replace(SOME, name=name, device=DeviceFacts(name=name)))
+        assert len(shown) < 250
+        assert shown.isprintable()
+
+    def test_rich_shows_no_samples_either(self):
+        from rich.pretty import pretty_repr
+
+        assert len(pretty_repr(load_machine("h200-sxm"))) < 200

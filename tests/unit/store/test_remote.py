@@ -119,7 +119,7 @@ def test_without_fsspec_the_message_says_what_to_install(monkeypatch, capsys):
     assert stop.value.code == 2
     said = capsys.readouterr().err
     assert "pip install 'mansard[s3]'" in said
-    assert "messages.md#remote-file" in said
+    assert "doctor --explain remote-file" in said
 
 
 def test_an_error_of_the_store_is_one_line(store, monkeypatch):

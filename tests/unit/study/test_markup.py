@@ -109,6 +109,15 @@ def test_a_bar_in_two_parts_shows_both_and_one_not_known_is_an_outline():
     assert "how to read" in [each.text for each in root.iter()]
 
 
+def test_a_gap_stands_between_groups_of_bars_and_the_picture_holds_them_all():
+    bars = [Bar("a", 1.0, "1", group="x"), Bar("b", 1.0, "1", group="x"), Bar("c", 1.0, "1")]
+    root = ET.fromstring(bars_svg("t", bars))
+    whole, *boxes = (each for each in root.iter() if each.tag.endswith("rect"))
+    tops = [float(box.get("y")) for box in boxes]
+    assert tops[2] - tops[1] > tops[1] - tops[0]
+    assert tops[2] + float(boxes[2].get("height")) < float(whole.get("height"))
+
+
 def test_no_bars_and_bars_of_nothing_are_pictures_too():
     for bars in ([], [Bar("a", 0.0, "0")]):
         ET.fromstring(bars_svg("t", bars))

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from mansard.errors import UsageError
-from mansard.study.plan import chosen, deepcam, pairs
+from mansard.study.pairs import pairs
+from mansard.study.plan import chosen, deepcam
 
 ADVICE = Path(__file__).parents[3] / "docs" / "advice.md"
 CELLS = deepcam("cuda:0")

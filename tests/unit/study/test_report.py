@@ -100,6 +100,30 @@ def test_a_cell_that_failed_says_why(folder, by_title):
     assert told.texts == (f"{NCHW}, failed: out of memory (OutOfMemoryError): 2 GiB",)
 
 
+def test_a_framework_that_is_absent_is_one_sentence_for_all_of_its_cells(folder, by_title):
+    for title in (NCHW, FP32):
+        record = blank(by_title[title], "paper")
+        folder.save(msgspec.structs.replace(record, state="unavailable", reason="no PyTorch"))
+    (told,) = (b for b in sections_steps.cells(gather(folder.path)) if isinstance(b, Items))
+    assert told.texts == (f"{NCHW}, {FP32}, unavailable: no PyTorch",)
+
+
+def test_bars_stand_by_network_and_then_by_precision(folder, by_title, keep):
+    titles = (
+        "prefill PyTorch bf16 eager",
+        "Xception PyTorch fp32 nchw adam-loop eager",
+        BASE,
+        "Xception PyTorch amp-fp16 nchw adam-loop eager",
+        FP32,
+    )
+    for title in titles:
+        keep(by_title[title], run=None)
+    drawn = figures.bars(gather(folder.path))
+    for picture in drawn.values():
+        shown = re.findall(r">([^<]* (?:eager|graph))<", picture)
+        assert shown == [FP32, BASE, titles[1], titles[3], titles[0]]
+
+
 def test_energy_that_was_not_measured_is_unknown_with_its_reason(folder, by_title, keep):
     keep(by_title[BASE], run=None, energy_j=None, energy_reason="NVML gives no energy counter here")
     (row,) = rows(sections_steps.energy(gather(folder.path)), BASE)
@@ -241,7 +265,34 @@ def test_advice_stands_beside_what_the_change_won(folder, by_title, keep):
     assert (busy["advice"], busy["named"], busy["won"]) == ("launch-bound 340 us", "340 us", "0 s")
     assert (idle["advice"], idle["named"], idle["won"]) == ("idle-gpu", "8.15 ms", "7.00 ms")
     assert (step["named"], step["won"], step["change of it"]) == ("8.49 ms", "7.00 ms", "-17.5 %")
-    assert step["verdict"] == "faster, within what was named"
+    assert step["verdict"] == "shorter, within what was named"
+
+
+@pytest.mark.parametrize(
+    ("won", "words"),
+    [(0.0, "within the spread"), (0.020, "shorter, not named"), (-0.020, "longer")],
+)
+def test_each_part_of_a_step_has_a_verdict_by_one_rule(folder, by_title, keep, won, words):
+    keep(by_title[NCHW], step_s=(0.060, 0.060))
+    keep(by_title[BASE], step_s=(0.060 - won, 0.060 - won))
+    busy, idle, _ = rows(sections_changes.changes(gather(folder.path)), "NCHW to NHWC")
+    # Both cells have the same run, so all that differs is idle time, and no rule asked is on it.
+    assert (busy["verdict"], idle["verdict"]) == ("within the spread", words)
+
+
+def test_recorded_steps_of_the_same_work_differ_by_less_than_the_verdict_allows():
+    passes = [
+        [
+            group.duration_s
+            for group in entry.analysis.phases
+            if group.key in ("forward", "backward")
+        ]
+        for entry in gather(PAGE.parent).measured
+        if re.search("_amp-bf16_nhwc_(adam|lamb).*_eager_", entry.cell.name)
+    ]
+    times = [sum(each) for each in passes]
+    assert len(times) == 4
+    assert max(times) < (1 + sections_changes.SAME) * min(times)
 
 
 def test_gaps_that_tracing_made_are_not_idle_time_of_the_step(folder, by_title, keep):
@@ -282,12 +333,12 @@ def test_a_change_without_its_cells_is_not_judged(folder, by_title, keep):
 @pytest.mark.parametrize(
     ("named", "won", "noise", "words"),
     [
-        (0.010, 0.008, 0.001, "faster, within what was named"),
-        (0.010, 0.0105, 0.001, "faster, within what was named"),
-        (0.010, 0.012, 0.001, "faster than was named"),
-        (0.0, 0.012, 0.001, "faster, not named"),
-        (None, 0.012, 0.001, "faster, advice unknown"),
-        (0.010, -0.005, 0.001, "slower"),
+        (0.010, 0.008, 0.001, "shorter, within what was named"),
+        (0.010, 0.0105, 0.001, "shorter, within what was named"),
+        (0.010, 0.012, 0.001, "shorter, too little named"),
+        (0.0, 0.012, 0.001, "shorter, not named"),
+        (None, 0.012, 0.001, "shorter, advice unknown"),
+        (0.010, -0.005, 0.001, "longer"),
         (0.010, 0.0005, 0.001, "within the spread"),
         (0.010, -0.0005, 0.001, "within the spread"),
         (0.010, None, 0.001, "unknown"),

@@ -5,7 +5,7 @@ import pytest
 
 from mansard.study.measure import blank
 from mansard.study.process import Ended
-from mansard.study.run import RunOptions, run_cells
+from mansard.study.run import RunOptions, can_begin, run_cells
 
 
 class Child:
@@ -215,3 +215,45 @@ def test_progress_tells_the_cell_and_the_share(folder, three):
         three, folder, start=Child(folder, three), progress=lambda what, share: told.append(share)
     )
     assert told == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
+
+
+ABSENT = {"torch": "PyTorch is not installed"}
+
+
+def keras_of(cells):
+    """A PyTorch cell, one of Keras, and a PyTorch cell."""
+    return [cells[0], next(c for c in cells if c.configuration.framework == "keras-jax"), cells[1]]
+
+
+def test_no_process_is_started_for_a_framework_that_is_absent(folder, cells):
+    mixed = keras_of(cells)
+    child, told = Child(folder, mixed), []
+    done = run_cells(
+        mixed,
+        folder,
+        options=RunOptions(absent=ABSENT),
+        start=child,
+        progress=lambda what, _: told.append(what),
+    )
+    assert child.started == [1]
+    assert told == [mixed[1].title]
+    assert list(done.outcomes.values()) == ["unavailable", "measured", "unavailable"]
+    assert folder.load(mixed[0].name).reason == "PyTorch is not installed"
+
+
+def test_what_was_measured_stays_where_its_framework_is_absent_now(folder, three):
+    run_cells(three[:1], folder, start=Child(folder, three))
+    options = RunOptions(absent=ABSENT)
+    assert run_cells(three, folder, options=options).outcomes[three[0].name] == "kept"
+    options = RunOptions(absent=ABSENT, again=True)
+    assert run_cells(three, folder, options=options).outcomes[three[0].name] == "unavailable"
+    assert states(folder, three) == ["measured", "unavailable", "unavailable"]
+
+
+def test_a_study_can_begin_with_one_framework_or_with_a_cell_that_is_kept(folder, cells, three):
+    options = RunOptions(absent=ABSENT)
+    assert not can_begin(three, folder, options)
+    assert can_begin(keras_of(cells), folder, options)
+    run_cells(three[:1], folder, start=Child(folder, three))
+    assert can_begin(three, folder, options)
+    assert not can_begin(three, folder, RunOptions(absent=ABSENT, again=True))

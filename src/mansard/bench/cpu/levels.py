@@ -104,14 +104,14 @@ def contradictions(levels: Sequence[Level], sweep: Sequence[tuple[float, float]]
         if slow:
             said[level.name] = (
                 f"The described size of {level.name} is {_bytes(level.capacity_bytes)} a thread,"
-                f" but reading falls from {format_si(near, 'byte/s')} at"
-                f" {_bytes(level.footprint_bytes)} to {format_si(slow[1], 'byte/s')} at"
+                f" but reading falls from {format_si(near, 'B/s')} at"
+                f" {_bytes(level.footprint_bytes)} to {format_si(slow[1], 'B/s')} at"
                 f" {_bytes(slow[0])}: less of it can be used, for example because others share it."
             )
         elif beyond and max(beyond) > _STAYS_ABOVE * near:
             said[level.name] = (
                 f"The described size of {level.name} is {_bytes(level.capacity_bytes)} a thread,"
-                f" but reading beyond twice that is as fast ({format_si(max(beyond), 'byte/s')}):"
+                f" but reading beyond twice that is as fast ({format_si(max(beyond), 'B/s')}):"
                 " the sweep does not show this level."
             )
     return said
@@ -168,4 +168,4 @@ def _rate_at(sweep: Sequence[tuple[float, float]], size: float) -> float:
 
 
 def _bytes(size: float) -> str:
-    return format_si(size, "byte")
+    return format_si(size, "B")

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from mansard.bench.kernels import Variant
-from mansard.bench.messages import Built, Opened, Outcome, Reply, Request, Task
+from mansard.bench.messages import Built, Opened, Outcome, Reply, Request, Task, failure
 from mansard.errors import DeviceError, MansardError
 
 _STREAM_RECIPES = frozenset({"stream", "memcpy", "working set", "intensity"})
@@ -52,7 +52,7 @@ class _State:
         except MemoryError:
             return Reply(error="out of host memory")
         except Exception as error:  # noqa: BLE001  (a failure of one ceiling must not end the rest)
-            return Reply(error=f"{type(error).__name__}: {str(error)[:300]}")
+            return Reply(error=failure(error))
 
     def _open(self, request: Request) -> Opened:
         from mansard.bench.cuda.discover import open_device  # noqa: PLC0415

@@ -9,11 +9,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mansard.charts.floors_scene import LAUNCHES_DIFFER
 from mansard.charts.json_report import report_dict
 from mansard.charts.labels import (
     ABOVE_ROOF,
     ABOVE_ROOF_CAUSES,
     RESOURCES,
+    intensity_names,
     level_names,
     resource_label,
 )
@@ -23,6 +25,7 @@ from mansard.charts.page.digits import rates
 from mansard.charts.page.kernel_table import divided, homes, kernel_table
 from mansard.charts.page.others import MOST_KERNELS, bounded
 from mansard.charts.plain import number, plain, text
+from mansard.charts.rows import INTEGER_MARK, INTEGER_NOTE
 from mansard.charts.scene import RooflineScene, marker_area, roofline_scene
 from mansard.charts.time_scene import time_scene
 from mansard.model.advice import Advice
@@ -80,7 +83,8 @@ def page_data(analysis: Analysis, detail: Detail, given: Sequence[Advice]) -> di
             if places.get(key, MOST_SPREADS) < MOST_SPREADS
         },
         "strip": None if detail.strip is None else detail.strip.columns(places),
-        "levels": level_names([shown.totals, *shown.kernels]),
+        "levels": intensity_names([shown.totals, *shown.kernels], shown.kernels),
+        "byte_levels": level_names([shown.totals, *shown.kernels]),
         "resources": {name: resource_label(name) for name in RESOURCES},
         "roofline": _roofline(scene),
         "time": {
@@ -92,6 +96,8 @@ def page_data(analysis: Analysis, detail: Detail, given: Sequence[Advice]) -> di
             "notes": times.notes,
         },
         "area": {"all": marker_area(1.0), "least": marker_area(0.0)},
+        "integer": {"mark": INTEGER_MARK, "note": INTEGER_NOTE},
+        "launches_differ": LAUNCHES_DIFFER,
         "above_roof": {"limit": ABOVE_ROOF, "causes": ABOVE_ROOF_CAUSES},
     }
 

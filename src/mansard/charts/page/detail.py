@@ -107,7 +107,7 @@ def read_detail(run: Run, analysis: Analysis) -> Detail:
         return Detail(
             parts=tuple(_parts(connection, plan)),
             spreads=_spreads(connection, plan),
-            callers=_callers(connection, run),
+            callers=_callers(connection, plan),
             strip=read_strip(connection, run.files[0]),
         )
 
@@ -164,17 +164,13 @@ def _spreads(
     return {key: tuple(bars) for key, bars in found.items() if sum(n for _, n in bars) > 1}
 
 
-def _callers(connection: "DuckDBPyConnection", run: Run) -> dict[str, tuple[Caller, ...]]:
+def _callers(connection: "DuckDBPyConnection", plan: cube.Plan) -> dict[str, tuple[Caller, ...]]:
     """Return the operators and modules behind each kernel, as far as they were recorded."""
-    source = engine.parquet(run.files)
-    present = {row[0] for row in connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
-    if not {"op", "module"} & present:
+    if not plan.launches.named:
         return {}
-    op, module = ((name if name in present else "NULL::VARCHAR") for name in ("op", "module"))
     rows = connection.execute(
         "SELECT key, op, module, count(*), sum(duration_s) AS spent_s "
-        f"FROM (SELECT coalesce(name, '') AS name, coalesce(kind, 'kernel') AS kind, {op} AS op, "
-        f"{module} AS module, duration_s FROM {source}) JOIN names USING (name, kind) "
+        f"FROM ({plan.launches.sql}) JOIN names USING (name, kind) "
         "WHERE op IS NOT NULL OR module IS NOT NULL GROUP BY key, op, module "
         "ORDER BY key, spent_s DESC NULLS LAST, op, module"
     ).fetchall()

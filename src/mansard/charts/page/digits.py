@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from mansard.analysis.floors import LAUNCH, bandwidth_of, ceiling_of
 from mansard.charts.columns import intensity_text
 from mansard.charts.page.compact import PACKED_DIGITS
-from mansard.charts.rows import share
+from mansard.charts.rows import intensity, rate_text, share
 from mansard.model.analysis import Analysis, Kernel
 from mansard.model.machine import Machine
 from mansard.model.paths import FLOP_PATHS, LEVELS, PATHS
@@ -139,7 +139,6 @@ def _figures(kernel: Kernel, analysis: Analysis) -> list[str]:
         kernel.duration_max_s,
         kernel.flop,
         kernel.op_int,
-        kernel.flop_per_s,
         kernel.floor_s,
         kernel.recoverable_s,
         *(work for work in kernel.flop_by_path.values() if work),
@@ -148,7 +147,8 @@ def _figures(kernel: Kernel, analysis: Analysis) -> list[str]:
     ]
     return [
         *(format_si(size) for size in sizes),
-        *(intensity_text(value) for value in kernel.intensity.values()),
+        rate_text(kernel),
+        *(intensity_text(intensity(kernel, level)) for level in kernel.intensity),
         *(
             format_share(floor / kernel.duration_s)
             for floor in kernel.floors_s.values()

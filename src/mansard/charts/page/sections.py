@@ -17,15 +17,13 @@ from mansard.charts.labels import (
 )
 from mansard.charts.page.summary import Sentence
 from mansard.model.analysis import Analysis
-from mansard.model.machine import Ceiling, Machine
+from mansard.model.machine import Ceiling, Machine, printed_unit
 from mansard.model.provenance import Definition
 from mansard.units import format_share, format_si
 
 #: Rows of a table, and letters of a text from outside.
 _MOST_ROWS = 200
 _TEXT_LIMIT = 1000
-
-_UNITS = {"flop/s": "FLOP/s", "byte/s": "B/s", "s": "s"}
 
 
 def _safe(text: str | None, limit: int = _TEXT_LIMIT) -> str:
@@ -57,7 +55,7 @@ def subtitle(analysis: Analysis) -> str:
     facts = dict(run_facts(analysis.provenance))
     parts = [facts["GPU"] or "GPU not recorded", facts["collector"] or "collector not recorded"]
     if analysis.machine is not None:
-        parts.append(f"roofs: {machine_facts(analysis.machine)}")
+        parts.append(f"roofs: {machine_facts(analysis.machine, analysis.totals)}")
     return " \N{MIDDLE DOT} ".join(_safe(part) for part in parts)
 
 
@@ -69,7 +67,7 @@ def origin_html(analysis: Analysis) -> str:
         *run_facts(analysis.provenance),
         ("files", sources),
         ("recorded or read", created),
-        ("roofs", machine_facts(analysis.machine)),
+        ("roofs", machine_facts(analysis.machine, analysis.totals)),
         ("options", facts_text((key, str(value)) for key, value in analysis.options.items())),
     ]
     return "\n".join(
@@ -120,7 +118,9 @@ def _ceiling(ceiling: Ceiling) -> tuple[str, ...]:
     return (
         _safe(name, 60),
         _safe(how, 60) if how else "",
-        "refused" if refused else _safe(format_si(ceiling.value, _UNITS.get(ceiling.unit, ""))),
+        "refused"
+        if refused
+        else _safe(format_si(ceiling.value, printed_unit(ceiling.unit, ceiling.path))),
         _safe(ceiling.status),
         _safe(format_share(ceiling.share_of_limit)) if ceiling.share_of_limit else "",
         _safe(format_si(ceiling.sm_clock_hz, "Hz")) if ceiling.sm_clock_hz else "",

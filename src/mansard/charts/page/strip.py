@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from mansard import engine
+from mansard.analysis.file_statistics import LARGEST
 from mansard.location import File
 from mansard.units import PREFIXES
 
@@ -103,8 +104,8 @@ def read_strip(connection: "DuckDBPyConnection", file: File) -> Strip | None:
     connection.execute(
         f"CREATE TEMP TABLE timed AS SELECT n.key, t.* FROM (SELECT {listed} FROM {source}) AS t "
         "JOIN names AS n ON n.name = coalesce(t.name, '') AND n.kind = coalesce(t.kind, 'kernel') "
-        "WHERE start_s >= 0 AND start_s < 'infinity'::DOUBLE "
-        "AND duration_s >= 0 AND duration_s < 'infinity'::DOUBLE"
+        f"WHERE start_s >= 0 AND start_s < {LARGEST!r}::DOUBLE "
+        f"AND duration_s >= 0 AND duration_s < {LARGEST!r}::DOUBLE"
     )
     first = connection.execute(
         "SELECT rank, step FROM timed ORDER BY rank, step, launch LIMIT 1"

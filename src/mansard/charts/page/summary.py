@@ -15,6 +15,7 @@ from mansard.charts.labels import (
 )
 from mansard.charts.page.detail import Detail
 from mansard.charts.rows import share
+from mansard.charts.step_words import traced_words, untraced_words
 from mansard.model.analysis import Analysis, Group, Kernel, quotient
 from mansard.model.paths import INTEGER_PATHS
 from mansard.units import format_share, format_si
@@ -70,15 +71,9 @@ def _time(analysis: Analysis) -> Sentence:
         f"{format_si(known(totals.duration_s), 's')} on the GPU, in"
         f" {count_text(totals.launches, 'launch')} of {count_text(totals.kernels, 'kernel')}."
     )
-    if passed and passed.elapsed_s > 0:
-        what = "A step takes" if passed.steps == 1 else f"{passed.steps} steps take"
-        together = "" if passed.steps == 1 else ", all ranks and GPUs added up"
-        said += (
-            f" {what} {format_si(passed.elapsed_s, 's')} from first start to last end{together};"
-            f" the GPU is busy {format_share(passed.busy_s / passed.elapsed_s)} of that."
-        )
-        if passed.host_s is not None:
-            said += f" Without a trace, the program takes {format_si(passed.host_s, 's')}."
+    for words in (traced_words(passed), untraced_words(passed)) if passed else ():
+        if words:
+            said += f" {words[0].upper()}{words[1:]}."
     return (Phrase(said),)
 
 
@@ -103,7 +98,7 @@ def _by_bound(analysis: Analysis) -> Sentence:
         if kernel.bound is not None:
             bounds.setdefault(bound_key(kernel), []).append(kernel)
     entries = [
-        (_recoverable(members), f"{_bound_words(key)} ({{}}, {count_text(len(members), 'kernel')})",
+        (_recoverable(members), _bound_words(key), f", {count_text(len(members), 'kernel')}",
          ("bound", key))
         for key, members in bounds.items()
     ]  # fmt: skip
@@ -128,7 +123,8 @@ def _by_group(
     entries = [
         (
             group.recoverable_s or 0.0,
-            f"{key_label(group, 40)} ({{}})",
+            key_label(group, 40),
+            "",
             (word, NONE if group.key is None else group.key) if key else None,
         )
         for group in groups
@@ -142,19 +138,19 @@ def _filter(detail: Detail, by: str) -> str | None:
 
 
 def _listed(
-    lead: str, entries: Iterable[tuple[float, str, tuple[str, str] | None]], analysis: Analysis
+    lead: str, entries: Iterable[tuple[float, str, str, tuple[str, str] | None]], analysis: Analysis
 ) -> Sentence:
-    """Return the largest entries of (recoverable_s, words with a gap for it, filter)."""
+    """Return the largest entries of (recoverable_s, name, what else of it, filter)."""
     total = known(analysis.totals.duration_s)
     worth = [entry for entry in entries if total and entry[0] > _LEAST * total]
     worth.sort(key=lambda entry: -entry[0])
     if not worth:
         return ()
     phrases = [Phrase(lead)]
-    for seconds, words, chosen in worth[:_MOST]:
+    for seconds, name, more, chosen in worth[:_MOST]:
         if len(phrases) > 1:
             phrases.append(Phrase(", "))
-        phrases.append(Phrase(words.format(format_si(seconds, "s")), chosen))
+        phrases.append(Phrase(f"{name} ({format_si(seconds, 's')}{more})", chosen))
     rest = worth[_MOST:]
     more = f", and {len(rest)} more ({format_si(sum(e[0] for e in rest), 's')})" if rest else ""
     return (*phrases, Phrase(more + "."))

@@ -7,7 +7,6 @@ import lzma
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 from mansard.readers.sniff import open_decompressed
 
@@ -55,11 +54,10 @@ class LineReader:
     def _blocks(self) -> Iterator[bytes]:
         with contextlib.ExitStack() as stack:
             try:
-                opened = stack.enter_context(open_decompressed(self._path))
+                stream = stack.enter_context(open_decompressed(self._path))
             except _BROKEN_STREAM as error:
                 self.cut = str(error)
                 return
-            stream = cast("io.BufferedIOBase", opened)
             block = self._read(stream)
             if block.startswith(_UTF16_MARKS):
                 yield from self._decoded(block, stream)

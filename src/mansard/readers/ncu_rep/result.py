@@ -85,12 +85,17 @@ def read_result(data: bytes, metrics: MetricValues) -> Result:
     except (FormatError, IndexError):
         _forget(metrics, known)
         result = None
-    if len(metrics.ids) == known:
+    if len(metrics.ids) == known and not _is_launch(result):
         result = _of_another_kind(data, metrics) or result
     if result is None:
         raise FormatError("a result is damaged")
     metrics.counts.append(len(metrics.ids) - known)
     return result
+
+
+def _is_launch(result: Result | None) -> bool:
+    """Whether what was read as a kernel is one, though nothing of it was counted."""
+    return bool(result and result.name and result.grid and result.block and result.has_code)
 
 
 def _of_another_kind(data: bytes, metrics: MetricValues) -> Result | None:

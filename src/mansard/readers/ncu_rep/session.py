@@ -27,6 +27,8 @@ _OPTIONS = {
 }
 #: GPUs of one machine, with room; a larger index is damage.
 _MOST_DEVICES = 1024
+#: The wire has no wider integers; a double that is larger, or not a number, is damage.
+_LARGEST_ATTRIBUTE = 2**64 - 1
 
 
 @dataclasses.dataclass(slots=True)
@@ -115,7 +117,7 @@ def _device(message: Message) -> tuple[int, DeviceFacts]:
         if name is None or value is None:
             continue
         for number in (value.float64(3), value.integer(5), value.integer(4), value.float32(2)):
-            if number is not None and math.isfinite(number):
+            if number is not None and 0 <= number <= _LARGEST_ATTRIBUTE:
                 attributes[name] = number * si_factor(name)
                 break
 

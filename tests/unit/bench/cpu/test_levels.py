@@ -63,8 +63,8 @@ def test_a_share_that_is_far_smaller_than_the_cache_below_is_refused():
 
 def test_too_little_memory_refuses_main_memory_and_says_what_is_needed(caches):
     level = by_name(caches(4), [0, 1, 2, 3], memory=100 * MIB)["dram"]
-    assert "31.5 Mbyte can be taken of 105 Mbyte free memory" in level.reason
-    assert "134 Mbyte are needed" in level.reason
+    assert "31.5 MB can be taken of 105 MB free memory" in level.reason
+    assert "134 MB are needed" in level.reason
 
 
 def test_some_memory_gives_a_smaller_working_set(caches):
@@ -105,8 +105,8 @@ def test_a_fall_inside_a_described_cache_is_said(caches):
     small = [*SWEEP[:2], (11.6 * MIB, 60e9), (24 * MIB, 22e9), (256 * MIB, 20e9)]
     said = contradictions(levels, small)
     assert list(said) == ["l3"]
-    assert "falls from 60.0 Gbyte/s" in said["l3"]
-    assert "to 22.0 Gbyte/s at 25.2 Mbyte" in said["l3"]
+    assert "falls from 60.0 GB/s" in said["l3"]
+    assert "to 22.0 GB/s at 25.2 MB" in said["l3"]
 
 
 def test_a_level_that_makes_no_difference_is_said(caches):

@@ -158,3 +158,11 @@ def test_changed_bytes_give_a_result_or_a_format_error(changes):
     else:
         assert list(values.counts) == [len(values.ids)]
         assert len(values.ids) == len(values.values)
+
+
+def test_a_kernel_of_which_nothing_was_counted_keeps_its_name():
+    """Though a part of it, of a version to come, has the form of a metric."""
+    like_a_metric = w.field(44, w.message((1, 1), (2, w.value(5.0))))
+    values = MetricValues()
+    result = read_result(w.result(name="k", more=like_a_metric), values)
+    assert (result.name, list(values.ids)) == ("k", [])

@@ -116,3 +116,13 @@ def test_damaged_parts_are_left_out():
     )
     assert session.versions == {"CUDA Version": "12.4"}
     assert session.devices == {}
+
+
+@pytest.mark.parametrize("khz", [1e308, -1.98e6, math.inf, math.nan])
+def test_an_attribute_that_no_gpu_has_is_unknown(khz):
+    attributes = [
+        ("device__attribute_max_gpu_frequency_khz", khz),
+        ("device__attribute_multiprocessor_count", 132),
+    ]
+    (facts,) = _session(w.message((6, w.device(0, "GPU", attributes)))).device_list()
+    assert (facts.sm_clock_max_hz, facts.sm_count) == (None, 132)

@@ -32,7 +32,7 @@ function pathColumn(path) {
 /** Columns of a table as (header, value of a row), as mansard.charts.csv_report.kernels_csv. */
 function csvColumns(rows, by) {
   const keys = (pick) => Object.keys(pick(page.report.totals)).filter((key) => rows.some((row) => key in pick(row)));
-  const levels = page.levels;
+  const levels = page.byte_levels;
   return [
     ["number", (row) => row.place + 1],
     [by === "kernel" ? "name" : by, (row) => (by === "kernel" ? row.name : row[by])],

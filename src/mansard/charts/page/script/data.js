@@ -184,6 +184,29 @@ function efficiencyLabel(row) {
   return row.tiny && text !== "-" ? `~${text.replace(" ", "")}` : text;
 }
 
+/** Whether a row did integer operations and no FLOP; its rates are then of those. */
+function onlyInteger(row) {
+  return row.flop === 0 && row.op_int > 0;
+}
+
+/** FLOP/s, or OP/s of a row that did only integer operations. */
+function rateOf(row) {
+  if (!onlyInteger(row)) return row.flop_per_s;
+  return row.untimed_launches ? null : quotient(row.op_int, row.duration_s);
+}
+
+/** FLOP/byte of a level, or OP/byte of a row that did only integer operations. */
+function intensityOf(row, level) {
+  if (!onlyInteger(row) || row.partial_levels.includes(level)) return row.intensity[level];
+  return quotient(row.op_int, row.bytes[level] ?? null);
+}
+
+/** The rate as a cell, marked where it is of integer operations. */
+function rateText(row) {
+  const rate = rateOf(row);
+  return formatSi(rate) + (onlyInteger(row) && rate !== null ? page.integer.mark : "");
+}
+
 /** Recoverable time in words: above its roof the floor itself is in doubt. */
 function recoverableLabel(row) {
   return isAbove(row) ? "-" : formatSi(row.recoverable_s, "s");

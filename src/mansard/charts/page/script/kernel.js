@@ -1,10 +1,15 @@
 // The panel of one kernel: its floors against its time, its launches, where it runs, its numbers.
 
-function showKernel(row) {
+/** Kernels named while none is chosen. */
+const LONGEST = 20;
+
+function showKernel(row, shown) {
   const body = document.querySelector("#kernel .body");
+  // Without a kernel beside it the table takes the whole width.
+  document.querySelector(".views").classList.toggle("chosen", Boolean(row));
   document.getElementById("kernel-title").textContent = row ? `Kernel ${row.place + 1}` : "Kernel";
   if (!row) {
-    body.replaceChildren(paragraph("Choose a kernel on a chart or in the table: its floors, launches and numbers stand here.", "soft"));
+    body.replaceChildren(paragraph("The longest kernels, as numbered on the charts. Choose one here, on a chart or in the table: its floors, launches and numbers then stand here.", "soft"), longest(shown));
     return;
   }
   body.replaceChildren(
@@ -16,6 +21,27 @@ function showKernel(row) {
     ...callersOf(row),
     numbersOf(row),
   );
+}
+
+/** The key of the charts: number, name and share of the time of the longest kernels shown. */
+function longest(shown) {
+  const table = document.createElement("table");
+  table.className = "key";
+  const body = table.createTBody();
+  for (const row of [...shown].sort((a, b) => (b.duration_s ?? 0) - (a.duration_s ?? 0)).slice(0, LONGEST)) {
+    const line = body.insertRow();
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "link";
+    button.textContent = titleOf(row);
+    button.title = printable(row.name, 1000);
+    button.addEventListener("click", () => update({ select: String(row.place + 1) }));
+    const name = cell("th");
+    name.scope = "row";
+    name.append(button);
+    line.append(cell("td", String(row.place + 1)), name, cell("td", formatShare(shareOf(row))));
+  }
+  return table;
 }
 
 function paragraph(text, kind = "") {
@@ -67,7 +93,9 @@ function floorsOf(row) {
     })),
   ], ["floor of", "", "time", "of measured"]);
   const unknown = resources.filter((name) => row.floors_s[name] === null).map((name) => page.resources[name]);
-  return [heading("Floors"), place, ...(unknown.length ? [paragraph(`Unknown, not 0: ${unknown.join(", ")}.`, "soft")] : [])];
+  const highest = d3.max(resources, (name) => row.floors_s[name]);
+  const differ = row.floor_s > highest && part(row.floor_s) !== part(highest);
+  return [heading("Floors"), place, ...(differ ? [paragraph(page.launches_differ, "soft")] : []), ...(unknown.length ? [paragraph(`Unknown, not 0: ${unknown.join(", ")}.`, "soft")] : [])];
 }
 
 /** Histogram of the launches on a logarithmic axis of time. */
@@ -150,10 +178,11 @@ function numbersOf(row) {
     const column = `${path.includes(" int") ? "op" : "flop"}_${path.replaceAll(" ", "_")}`;
     if (work !== 0) add(path, formatSi(work, column.startsWith("op") ? "OP" : "FLOP"), column);
   }
-  add("rate", formatSi(row.flop_per_s, "FLOP/s"), "");
+  const work = onlyInteger(row) ? "OP" : "FLOP";
+  add("rate", formatSi(rateOf(row), `${work}/s`), "");
   for (const [level, moved] of Object.entries(row.bytes)) {
     if (moved === null && !page.levels.includes(level)) continue;
-    add(page.resources[level] ?? level, `${formatSi(moved, "B")}, ${formatIntensity(row.intensity[level])} FLOP/byte`, `bytes_${level}`);
+    add(page.resources[level] ?? level, `${formatSi(moved, "B")}, ${formatIntensity(intensityOf(row, level))} ${work}/byte`, `bytes_${level}`);
   }
   return details;
 }

@@ -49,6 +49,13 @@ function fillToggles(figure, view, repaint) {
       button.setAttribute("aria-pressed", String(chosen.has(name)));
       if (kind === "levels") button.append(glyph(name));
       button.append(page.resources[name] ?? name);
+      if (kind === "paths") {
+        const roof = page.roofline.roofs.find((each) => each.kind === "compute" && each.name === name);
+        const [letter, value] = [cell("strong", letterOf(roof)), cell("span", roof.label.slice(name.length + 1))];
+        for (const word of [letter, value]) word.className = "only-narrow";
+        button.prepend(letter);
+        button.append(value);
+      }
       button.addEventListener("click", () => {
         if (!chosen.delete(name)) chosen.add(name);
         button.setAttribute("aria-pressed", String(chosen.has(name)));
@@ -140,7 +147,7 @@ async function main() {
     }
     if (changed.has("by")) document.getElementById("by").value = state.by;
     const place = Number(state.select) - 1;
-    showKernel(source.find((row) => row.place === place) ?? kernels[place] ?? null);
+    showKernel(source.find((row) => row.place === place) ?? kernels[place] ?? null, shown);
     strip?.paint();
   };
 
@@ -172,7 +179,7 @@ async function main() {
   // For the console and for tests: what is shown, and the functions that write it.
   window.mansard = Object.freeze({
     page, plots: { roofline, time }, strip, state, update, rows: () => table.sorted(),
-    formatSi, formatShare, formatIntensity, printable, csv: () => tableCsv(table.sorted(), state.by), json: () => reportJson(kernels),
+    formatSi, formatShare, formatIntensity, printable, slopeLabels, csv: () => tableCsv(table.sorted(), state.by), json: () => reportJson(kernels),
   });
   document.documentElement.dataset.ready = "yes";
 }

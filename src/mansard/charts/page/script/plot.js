@@ -49,6 +49,7 @@ class Plot {
     const height = Math.round(Math.min(Math.max(width * 0.64, 340), 760));
     if (width === this.width && height === this.height && scale === this.scale) return;
     Object.assign(this, { width, height, scale });
+    this.figure.classList.toggle("narrow", width < NARROW);
     const margin = this.view.margin(width);
     this.area = { left: margin.left, top: margin.top, right: width - margin.right, bottom: height - margin.bottom };
     for (const canvas of [this.base, this.over]) {

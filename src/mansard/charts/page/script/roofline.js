@@ -24,7 +24,7 @@ class RooflineView {
   }
 
   margin(width) {
-    return { left: 66, top: 12, bottom: 44, right: width < 620 ? 12 : 168 };
+    return { left: 66, top: 12, bottom: 44, right: width < NARROW ? 20 : 168 };
   }
 
   marks(plot) {

@@ -97,34 +97,65 @@ function endOf(plot, roof, [x, y], side) {
   return [atEdge ? plot.area.right : plot.x(x), plot.y(y)];
 }
 
-/** Flat roofs are labelled at their right end: beside the chart, or above the line if it is narrow. */
+/**
+ * Flat roofs are labelled at their right end beside the chart. A narrow chart has room there for
+ * a letter only: the buttons that show and hide the roofs say what it stands for.
+ */
 function labelFlats(ctx, plot, flats) {
   const { top, bottom, right } = plot.area;
   const seen = flats.filter((roof) => plot.y(roof.value) > top && plot.y(roof.value) < bottom && plot.x(roof.start[0]) < right);
-  const beside = plot.width - right > 60;
-  const heights = seen.map((roof) => plot.y(roof.value) - (beside ? 0 : LINE / 2));
+  const isNarrow = plot.width < NARROW;
+  const heights = seen.map((roof) => plot.y(roof.value));
   const places = spread(heights, LINE, top + LINE / 2, bottom - LINE / 2);
   ctx.font = `${TEXT}px ${FONT}`;
   ctx.textBaseline = "middle";
   return seen.map((roof, index) => {
     ctx.fillStyle = roof.used ? palette.ink : palette.soft;
-    const length = ctx.measureText(roof.label).width;
-    if (beside) {
-      ctx.strokeStyle = palette.soft;
-      ctx.lineWidth = 0.8;
-      ctx.beginPath();
-      ctx.moveTo(right, heights[index]);
-      ctx.lineTo(right + 6, heights[index]);
-      ctx.lineTo(right + 12, places[index]);
-      ctx.stroke();
-      ctx.textAlign = "left";
-      ctx.fillText(roof.label, right + 15, places[index]);
-      return { x: right + 15 + length / 2, y: places[index], width: length, height: LINE };
-    }
-    ctx.textAlign = "right";
-    haloText(ctx, roof.label, right - 5, places[index]);
-    return { x: right - 5 - length / 2, y: places[index], width: length, height: LINE };
+    const label = isNarrow ? letterOf(roof) : roof.label;
+    const [bend, end] = isNarrow ? [2, 5] : [6, 12];
+    const length = ctx.measureText(label).width;
+    ctx.strokeStyle = palette.soft;
+    ctx.lineWidth = 0.8;
+    ctx.beginPath();
+    ctx.moveTo(right, heights[index]);
+    ctx.lineTo(right + bend, heights[index]);
+    ctx.lineTo(right + end, places[index]);
+    ctx.stroke();
+    ctx.textAlign = "left";
+    ctx.fillText(label, right + end + 3, places[index]);
+    return { x: right + end + 3 + length / 2, y: places[index], width: length, height: LINE };
   });
+}
+
+/** Charts below this width have no room for words beside them. */
+const NARROW = 620;
+
+/** The letter of a flat roof, a for the highest. */
+function letterOf(roof) {
+  const flats = page.roofline.roofs.filter((other) => other.kind === "compute").sort((one, other) => other.value - one.value);
+  return String.fromCharCode(97 + flats.indexOf(roof));
+}
+
+/** Slopes less apart than this part of them are one line to the eye, and get one label. */
+const ONE_LINE = 0.05;
+
+/** The label of each slope, as mansard.charts.frame.slope_labels. */
+function slopeLabels(slopes) {
+  const found = [];
+  for (const roof of slopes) {
+    const near = found.find(([first]) => Math.abs(first.value - roof.value) / Math.max(first.value, roof.value) <= ONE_LINE);
+    if (near) near.push(roof);
+    else found.push([roof]);
+  }
+  return found.map((roofs) => ({ roof: roofs[0], label: together(roofs.map((roof) => roof.label)) }));
+}
+
+/** Join labels, what all end with (the unit) said once: "shared 33.4, L1 33.3 TB/s". */
+function together(labels) {
+  const words = labels.map((label) => label.split(" "));
+  let alike = 0;
+  while (words.every((own) => own.length > alike + 1 && own.at(-1 - alike) === words[0].at(-1 - alike))) alike += 1;
+  return [...words.slice(0, -1).map((own) => own.slice(0, own.length - alike).join(" ")), labels.at(-1)].join(", ");
 }
 
 /** Slopes are parallel: their labels lie along them, in coordinates along and across. */
@@ -134,17 +165,17 @@ function labelSlopes(ctx, plot, slopes, obstacles) {
   const [cosine, sine] = [Math.cos(angle), Math.sin(angle)];
   const turn = (x, y) => [x * cosine + y * sine, x * sine - y * cosine];
   ctx.font = `${TEXT}px ${FONT}`;
-  const seen = slopes.flatMap((roof) => {
+  const seen = slopeLabels(slopes).flatMap(({ roof, label }) => {
     const [ax, ay] = endOf(plot, roof, roof.start, -1);
     const [bx, by] = endOf(plot, roof, roof.end, 1);
     // Cut the line to the view: a share of its length from either end.
     const from = Math.max(0, (left - ax) / (bx - ax), (bottom - ay) / (by - ay));
     const to = Math.min(1, (right - ax) / (bx - ax), (top - ay) / (by - ay));
-    const length = ctx.measureText(roof.label).width;
+    const length = ctx.measureText(label).width;
     if ((to - from) * Math.hypot(bx - ax, by - ay) < length + 20) return [];
     const [start, across] = turn(ax + (bx - ax) * from, ay + (by - ay) * from);
     const [end] = turn(ax + (bx - ax) * to, ay + (by - ay) * to);
-    return [{ roof, across, start, end, length }];
+    return [{ roof, label, across, start, end, length }];
   });
   const marks = obstacles.map((mark) => [...turn(mark.x, mark.y), mark.r]);
   const strips = alongLines(seen, marks, LINE);
@@ -157,7 +188,7 @@ function labelSlopes(ctx, plot, slopes, obstacles) {
     ctx.translate(...pixel(strip.begin));
     ctx.rotate(angle);
     ctx.fillStyle = seen[index].roof.used ? palette.ink : palette.soft;
-    haloText(ctx, seen[index].roof.label, 0, 0);
+    haloText(ctx, seen[index].label, 0, 0);
     ctx.restore();
     return d3.range(strip.begin + LINE / 2, strip.end, LINE).map((along) => {
       const [x, y] = pixel(along);

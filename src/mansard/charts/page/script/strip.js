@@ -1,7 +1,17 @@
-// The strip of a step in time: launches by stream, and the gaps in which nothing ran.
+// The strip of a step in time: launches by stream and family, and the gaps in which nothing ran.
+// A row tells the family, so that the picture needs no colours to be read.
 
-const LANE = 22;
-const MOST_LANES = 8;
+const ROW = 15;
+const LABEL_SIZE = 11;
+const MOST_STREAMS = 8;
+const MOST_FAMILIES = 7;
+
+/** The families with the most time, each a row; all others share the last one. */
+function familiesOf(line, kernels) {
+  const time = d3.rollup(d3.range(line.start_s.length), (launches) => d3.sum(launches, (launch) => line.duration_s[launch]), (launch) => kernels[line.kernel[launch]]?.family ?? null);
+  time.delete(null);
+  return [...time].sort((a, b) => b[1] - a[1]).slice(0, MOST_FAMILIES).map(([family]) => family);
+}
 
 class Strip {
   constructor(section, line, kernels) {
@@ -16,11 +26,9 @@ class Strip {
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", "Launches in time by stream; the longest gaps stand in the table below");
     this.canvas.tabIndex = 0;
-    const streams = [...new Set(line.stream)].sort((a, b) => a - b);
-    this.lanes = new Map(streams.map((stream, place) => [stream, Math.min(place, MOST_LANES - 1)]));
-    this.count = Math.min(streams.length, MOST_LANES);
     this.transform = d3.zoomIdentity;
-    this.families = [...new Set(kernels.map((row) => row.family))];
+    this.families = familiesOf(line, kernels);
+    this.layOut();
     this.describe(section);
     this.zoom = d3.zoom().scaleExtent([1, 5000])
       .filter((event) => (event.type === "wheel" ? event.ctrlKey || event.metaKey || document.activeElement === this.canvas : !event.button))
@@ -48,12 +56,42 @@ class Strip {
     new ResizeObserver(() => this.isPrinting || this.resize()).observe(this.stage);
   }
 
+  /** Rows: for each stream a head if there are several, then the families that run there. */
+  layOut() {
+    const { line } = this;
+    const streams = [...new Set(line.stream)].sort((a, b) => a - b);
+    const most = streams.length > MOST_STREAMS ? MOST_STREAMS - 1 : streams.length;
+    const laneOf = new Map(streams.map((stream, place) => [stream, Math.min(place, most)]));
+    const familyOf = (launch) => {
+      const place = this.families.indexOf(this.kernels[line.kernel[launch]]?.family);
+      return place < 0 ? this.families.length : place;
+    };
+    const used = new Set();
+    const keys = line.stream.map((stream, launch) => {
+      const key = laneOf.get(stream) * (MOST_FAMILIES + 1) + familyOf(launch);
+      used.add(key);
+      return key;
+    });
+    this.rows = [];
+    const rowOf = new Map();
+    let lane = -1;
+    for (const key of [...used].sort((a, b) => a - b)) {
+      const own = Math.floor(key / (MOST_FAMILIES + 1));
+      const family = key % (MOST_FAMILIES + 1);
+      if (own !== lane && streams.length > 1) this.rows.push({ head: own < most ? `stream ${streams[own] ?? "-"}` : "other streams" });
+      lane = own;
+      rowOf.set(key, this.rows.length);
+      this.rows.push({ family, label: this.families[family] ?? "all others" });
+    }
+    this.rowOf = keys.map((key) => rowOf.get(key));
+  }
+
   describe(section) {
     const { line } = this;
     const rank = line.rank === null ? "" : ` of rank ${line.rank}`;
     const step = line.step === null ? "" : `, step ${line.step}`;
     const drawn = line.start_s.length < line.launches ? ` The ${line.start_s.length} longest are drawn.` : "";
-    section.querySelector("p").textContent = `${countText(line.launches, "launch")}${rank}${step} in ${formatSi(line.span_s, "s")}; the GPU is busy ${formatShare(line.busy_s / line.span_s)} of it.${drawn} One lane per stream, one colour per family; shaded: one of the longest gaps.`;
+    section.querySelector("p").textContent = `${countText(line.launches, "launch")}${rank}${step} in ${formatSi(line.span_s, "s")}; the GPU is busy ${formatShare(line.busy_s / line.span_s)} of it.${drawn} One row per family of kernels${this.rows.some((row) => row.head) ? " and stream" : ""}; shaded: one of the longest gaps.`;
     const name = (place) => (place === null ? "-" : titleOf(this.kernels[place], 60));
     section.querySelector("tbody").replaceChildren(...line.gaps.map(([start, length, after, before]) => {
       const row = document.createElement("tr");
@@ -65,11 +103,14 @@ class Strip {
   resize(scale = window.devicePixelRatio || 1) {
     const width = this.stage.clientWidth;
     if (!width) return;
-    Object.assign(this, { width, scale, height: this.count * LANE + 34 });
+    Object.assign(this, { width, scale, height: this.rows.length * ROW + 34 });
     this.canvas.width = Math.round(width * scale);
     this.canvas.height = Math.round(this.height * scale);
-    this.x0 = d3.scaleLinear([0, this.line.span_s], [8, width - 8]);
-    this.zoom.extent([[8, 0], [width - 8, this.height]]).translateExtent([[8, 0], [width - 8, this.height]]);
+    const ctx = this.canvas.getContext("2d");
+    ctx.font = `${LABEL_SIZE}px ${FONT}`;
+    this.left = Math.ceil(d3.max(this.rows, (row) => ctx.measureText(printable(row.label ?? row.head, 20)).width)) + 12;
+    this.x0 = d3.scaleLinear([0, this.line.span_s], [this.left, width - 8]);
+    this.zoom.extent([[this.left, 0], [width - 8, this.height]]).translateExtent([[this.left, 0], [width - 8, this.height]]);
     this.reset();
   }
 
@@ -85,40 +126,65 @@ class Strip {
     const foot = height - 26;
     ctx.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     if (!this.isPrinting) ctx.clearRect(0, 0, width, height);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.left, 0, width - this.left, height);
+    ctx.clip();
     ctx.fillStyle = palette.grid;
     for (const [start, length] of line.gaps) ctx.fillRect(x(start), 2, Math.max(0.5, x(start + length) - x(start)), foot - 2);
     const colours = ["l1", "l2", "dram", "shared", "soft", "accent"];
     for (let launch = 0; launch < line.start_s.length; launch += 1) {
       const left = x(line.start_s[launch]);
       const right = x(line.start_s[launch] + line.duration_s[launch]);
-      if (right < 0 || left > width) continue;
+      if (right < this.left || left > width) continue;
       const kernel = this.kernels[line.kernel[launch]];
       const isChosen = kernel && String(kernel.place + 1) === state.select;
-      ctx.fillStyle = isChosen ? palette.ink : kernel ? palette[colours[this.families.indexOf(kernel.family) % colours.length]] : palette.faint;
-      ctx.fillRect(left, 4 + this.lanes.get(line.stream[launch]) * LANE, Math.max(0.6, right - left), LANE - 4);
+      const row = this.rowOf[launch];
+      ctx.fillStyle = isChosen ? palette.ink : palette[colours[this.rows[row].family % colours.length]];
+      ctx.fillRect(left, 4 + row * ROW, Math.max(0.6, right - left), ROW - 4);
     }
+    ctx.restore();
+    this.paintLabels(ctx);
     ctx.fillStyle = ctx.strokeStyle = palette.ink;
     ctx.font = `${TEXT}px ${FONT}`;
     ctx.textBaseline = "top";
     ctx.textAlign = "center";
     ctx.beginPath();
-    ctx.moveTo(0, foot + 0.5);
+    ctx.moveTo(this.left, foot + 0.5);
     ctx.lineTo(width, foot + 0.5);
-    const ticks = x.ticks(Math.max(2, Math.floor(width / 110)));
+    const ticks = x.ticks(Math.max(2, Math.floor((width - this.left) / 110)));
     for (const tick of ticks) { ctx.moveTo(sharp(x(tick)), foot); ctx.lineTo(sharp(x(tick)), foot + 5); }
     ctx.stroke();
-    for (const tick of ticks) if (x(tick) > 20 && x(tick) < width - 20) ctx.fillText(formatSi(Number(tick.toPrecision(6)), "s", 4).replace(/\.?0+(?= )/, ""), x(tick), foot + 7);
+    for (const tick of ticks) if (x(tick) > this.left + 14 && x(tick) < width - 20) ctx.fillText(formatSi(Number(tick.toPrecision(6)), "s", 4).replace(/\.?0+(?= )/, ""), x(tick), foot + 7);
   }
 
-  /** The launch under a point, else the nearest in its lane within a few pixels; -1 for none. */
+  /** What runs in each row, and faint lines between them, for the eye to follow. */
+  paintLabels(ctx) {
+    ctx.textBaseline = "middle";
+    ctx.strokeStyle = palette.grid;
+    ctx.lineWidth = 1;
+    this.rows.forEach((row, place) => {
+      const y = 2 + (place + 0.5) * ROW;
+      ctx.font = `${row.head ? "bold " : ""}${LABEL_SIZE}px ${FONT}`;
+      ctx.fillStyle = row.head ? palette.soft : palette.ink;
+      ctx.textAlign = row.head ? "left" : "right";
+      ctx.fillText(printable(row.head ?? row.label, 20), row.head ? 0 : this.left - 6, y);
+      ctx.beginPath();
+      ctx.moveTo(row.head ? 0 : this.left, sharp(2 + place * ROW));
+      ctx.lineTo(this.width, sharp(2 + place * ROW));
+      ctx.stroke();
+    });
+  }
+
+  /** The launch under a point, else the nearest in its row within a few pixels; -1 for none. */
   nearest([px, py]) {
     const { line } = this;
     const x = this.transform.rescaleX(this.x0);
-    const lane = Math.floor((py - 4) / LANE);
+    const row = Math.floor((py - 2) / ROW);
     let best = -1;
     let least = 6;
     for (let launch = 0; launch < line.start_s.length; launch += 1) {
-      if (this.lanes.get(line.stream[launch]) !== lane) continue;
+      if (this.rowOf[launch] !== row) continue;
       const distance = Math.max(x(line.start_s[launch]) - px, px - x(line.start_s[launch] + line.duration_s[launch]), 0);
       if (distance < least) [best, least] = [launch, distance];
     }

@@ -12,14 +12,14 @@ class Table extends SortedTable {
       { key: "family", head: "family", text: (row) => row.family ?? "", up: true, only: "kernel" },
       { key: "launches", head: "launches", text: (row) => String(row.launches) },
       { key: "duration_s", head: "time", text: (row) => formatSi(known(row.duration_s) ? row.duration_s : null, "s") },
-      { key: "share", head: "share", text: (row) => formatShare(shareOf(row)), value: shareOf },
-      { key: "flop_per_s", head: "FLOP/s", text: (row) => formatSi(row.flop_per_s) },
-      ...page.levels.map((level) => ({
-        key: `intensity.${level}`, head: `${page.resources[level]} FLOP/B`, text: (row) => formatIntensity(row.intensity[level]), value: (row) => row.intensity[level],
-      })),
-      { key: "bound", head: "bound", text: boundLabel, up: true },
       { key: "efficiency", head: "eff.", text: efficiencyLabel },
       { key: "recoverable_s", head: "recov.", text: recoverableLabel, value: (row) => (isAbove(row) ? null : row.recoverable_s) },
+      { key: "bound", head: "bound", text: boundLabel, up: true },
+      { key: "share", head: "share", text: (row) => formatShare(shareOf(row)), value: shareOf },
+      { key: "flop_per_s", head: "FLOP/s", text: rateText, value: rateOf },
+      ...page.levels.map((level) => ({
+        key: `intensity.${level}`, head: `${page.resources[level]} FLOP/B`, text: (row) => formatIntensity(intensityOf(row, level)), value: (row) => intensityOf(row, level),
+      })),
     ];
   }
 
@@ -45,7 +45,9 @@ class Table extends SortedTable {
   draw() {
     document.getElementById("table-title").textContent = BY[state.by];
     const choose = canFilter(state.by) ? "; choose one to see its kernels" : "";
-    document.getElementById("table-note").textContent = state.by === "kernel" ? "" : `of the whole run${choose}`;
+    const notes = state.by === "kernel" ? [] : [`of the whole run${choose}`];
+    if (this.rows().some(onlyInteger)) notes.push(page.integer.note);
+    document.getElementById("table-note").textContent = notes.join(". ");
     super.draw();
   }
 

@@ -13,7 +13,7 @@ class TimeView {
   }
 
   margin(width) {
-    return { left: 68, top: 44, bottom: 44 + this.strip, right: width < 620 ? 14 : 24 };
+    return { left: 68, top: 44, bottom: 44 + this.strip, right: width < NARROW ? 14 : 24 };
   }
 
   /** Where a row stands in seconds per launch: [byte time, FLOP time, measured], or null. */
@@ -41,12 +41,20 @@ class TimeView {
       if (place === null) return;
       const [byte, flop, measured] = place;
       const factor = measured / Math.max(byte, flop);
+      const toEdge = this.toEdge(byte, flop, factor);
       const r = radiusOf(shareOf(row));
       put(index, flop > 0 ? r : Math.min(r, STRIP / 2), 1, byte * factor, flop * factor);
-      put(index, 2.6, 0, byte, flop);
+      put(index, 2.6, 0, byte * toEdge, flop * toEdge);
     });
     marks.count = count;
     return marks;
+  }
+
+  /** How far a least time below the axes moves along its line of equal intensity, to their edge. */
+  toEdge(byte, flop, factor) {
+    const [xMin, , yMin] = this.frame;
+    if (!(flop > 0)) return 1;
+    return byte * factor >= xMin && flop * factor >= yMin ? Math.max(xMin / byte, yMin / flop, 1) : 1;
   }
 
   clamp(x, y) {
@@ -142,8 +150,13 @@ class TimeView {
     ctx.stroke();
     ctx.setLineDash([]);
     for (const time of inView) {
-      if (px(time) - plot.area.left > 110) haloText(ctx, `${formatSi(time, "s", 1)} per launch`, plot.area.left + 5, py(time) - 2);
+      if (px(time) - plot.area.left < 110) continue;
+      // Below its line where the top of the box would cross the text above it.
+      const crossed = box > time && py(time) - py(box) < LINE + 2;
+      ctx.textBaseline = crossed ? "top" : "bottom";
+      haloText(ctx, `${formatSi(time, "s", 1)} per launch`, plot.area.left + 5, py(time) + (crossed ? 3 : -2));
     }
+    ctx.textBaseline = "bottom";
     const low = Math.max(xMin, yMin);
     const high = Math.min(xMax, yMax);
     ctx.strokeStyle = palette.ink;
@@ -155,14 +168,16 @@ class TimeView {
     ctx.fillStyle = palette.ink;
     ctx.textAlign = "right";
     const named = high * 0.5;
-    haloText(ctx, "bytes and FLOP take equal time", px(named) - 10, py(named) + 4);
+    haloText(ctx, "machine balance", px(named) - 10, Math.max(py(named) + 4, plot.area.top + LINE));
     if (box > xMin && box > yMin) haloText(ctx, `one launch: ${formatSi(box, "s")}`, px(box) - 6, py(box) - 3);
   }
 
   mark(ctx, marks, mark, x, y, plot) {
     if (marks.kind[mark] === 0) {
       ctx.fillStyle = palette[this.level];
-      ctx.fillRect(x - 2.5, y - 2.5, 5, 5);
+      ctx.beginPath();
+      shape(ctx, this.level, x, y, 3);
+      ctx.fill();
       return;
     }
     // The link to the filled marker, which comes next.
@@ -200,7 +215,9 @@ class TimeView {
     ctx.beginPath();
     ctx.arc(...real, Math.max(5, plot.marks.r[own[0]]), 0, 2 * Math.PI);
     ctx.stroke();
-    ctx.fillRect(best[0] - 4, best[1] - 4, 8, 8);
+    ctx.beginPath();
+    shape(ctx, this.level, ...best, 5);
+    ctx.fill();
     ctx.restore();
   }
 
