@@ -21,6 +21,8 @@ _SIGNAL_BASE = 128
 
 _LONGEST_MESSAGE = 2000
 _LONGEST_NAME = 200
+#: Digits of a width of a terminal.
+_LONGEST_WIDTH = 4
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -30,8 +32,10 @@ def main(arguments: list[str] | None = None) -> None:
     becomes one line on standard error; anything else is a fault of Mansard and keeps its traceback.
     """
     _open_closed_streams()
-    if os.environ.get("COLUMNS", "").strip("0") == "":
-        # Some terminals and editors say 0 for unknown; tables of no width would be empty.
+    columns = os.environ.get("COLUMNS", "").strip().lstrip("0")
+    if columns == "" or len(columns) > _LONGEST_WIDTH:
+        # Some terminals and editors say 0 for unknown; tables of no width would be empty, and of
+        # a million letters without end.
         os.environ.pop("COLUMNS", None)
     signals: list[int] = []
     try:

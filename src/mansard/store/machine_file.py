@@ -1,5 +1,6 @@
 """Machines on disk: JSON files of ceilings, and those that come with Mansard."""
 
+import codecs
 import importlib.resources
 import math
 import re
@@ -32,6 +33,12 @@ _ROUNDED = 0.001
 _LEAST, _LARGEST = 1e-15, 1e30
 #: Letters of a word of the file in a message.
 _WORD = 40
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 #: Python refuses to read numbers of thousands of digits.
 _VERSION_NUMBER = re.compile(r"\d{1,9}", re.ASCII)
@@ -110,6 +117,7 @@ def _read(path: Path) -> Machine:
 
 def _decode(content: bytes, where: str) -> Machine:
     try:
+        content = _as_utf8(content)
         stated = msgspec.json.decode(content, type=_SchemaOnly).schema
         name, _, version = stated.partition("/")
         if name != _NAME or not _VERSION_NUMBER.fullmatch(version):
@@ -129,6 +137,14 @@ def _decode(content: bytes, where: str) -> Machine:
         ) from error
     _check(machine, where)
     return machine
+
+
+def _as_utf8(content: bytes) -> bytes:
+    """Without the mark at the start that says the encoding; PowerShell's ``>`` writes UTF-16."""
+    for mark, encoding in _MARKS:
+        if content.startswith(mark):
+            return content.decode(encoding).encode()
+    return content
 
 
 def _check(machine: Machine, where: str) -> None:

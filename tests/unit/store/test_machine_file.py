@@ -37,6 +37,20 @@ def test_a_machine_comes_back_as_it_was(tmp_path):
     assert machine(str(tmp_path / "m.json")) == SOME
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_that_an_editor_or_a_shell_of_windows_wrote_is_read(tmp_path, encoding):
+    save_machine(SOME, tmp_path / "m.json")
+    text = (tmp_path / "m.json").read_text(encoding="utf-8")
+    (tmp_path / "w.json").write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    assert load_machine(tmp_path / "w.json") == SOME
+
+
+def test_a_cut_character_is_no_machine(tmp_path):
+    (tmp_path / "w.json").write_bytes(b"\xff\xfe{\x00\x22")
+    with pytest.raises(MachineError, match="is not a machine file"):
+        load_machine(tmp_path / "w.json")
+
+
 def test_equal_machines_give_equal_files_that_people_can_read(tmp_path):
     save_machine(SOME, tmp_path / "a.json")
     save_machine(load_machine(tmp_path / "a.json"), tmp_path / "b.json")
