@@ -57,6 +57,15 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return out, at
 
 
+def rewritten(data: bytes, replaced: dict, dropped) -> bytes:
+    """The fields of a message, some made anew from their values, some left out."""
+    return b"".join(
+        replaced[number](value) if number in replaced else raw
+        for number, raw, value in parse(data)
+        if number not in dropped
+    )
+
+
 def strip_result(data: bytes, thread: int) -> bytes:
     replaced = {
         1: lambda _: w.field(1, thread),
@@ -64,11 +73,7 @@ def strip_result(data: bytes, thread: int) -> bytes:
         14: lambda _: w.field(14, 1_700_000_000),
         21: lambda value: w.field(21, strip_nvtx(value, thread)),
     }
-    return b"".join(
-        replaced[number](value) if number in replaced else raw
-        for number, raw, value in parse(data)
-        if number not in DROPPED_FIELDS
-    )
+    return rewritten(data, replaced, DROPPED_FIELDS)
 
 
 def strip_range(data: bytes, thread: int) -> bytes:
@@ -78,11 +83,7 @@ def strip_range(data: bytes, thread: int) -> bytes:
         5: lambda _: w.field(5, 1_700_000_000),
         10: lambda value: w.field(10, strip_nvtx(value, thread)),
     }
-    return b"".join(
-        replaced[number](value) if number in replaced else raw
-        for number, raw, value in parse(data)
-        if number not in DROPPED_OF_RANGES
-    )
+    return rewritten(data, replaced, DROPPED_OF_RANGES)
 
 
 def without_instances(metric: bytes) -> bytes:

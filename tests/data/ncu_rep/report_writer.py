@@ -146,22 +146,18 @@ def range_result(
     metrics: Iterable[bytes] = (), *, nvtx: bytes | None = None, thread: int = 1234
 ) -> bytes:
     """A result of range replay: no name, no shape, and other numbers of fields."""
-    head = message((1, thread), (2, 99))
-    tail = message(
-        (5, 1_700_000_000),
-        (6, 0),
-        (7, [message((1, "section0"), (2, "Command line profiler metrics"))]),
-        (10, nvtx),
-        (11, 1),
-        (15, 98784247809),
-    )
-    return head + b"".join(field(4, entry) for entry in metrics) + tail
+    return _whole(metrics, nvtx, thread, message((15, 98784247809)))
 
 
 def graph_result(
     metrics: Iterable[bytes] = (), *, nvtx: bytes | None = None, thread: int = 1234, stream: int = 7
 ) -> bytes:
     """A result of a whole graph: as one of a range, and a stream."""
+    more = message((12, stream), (13, message((1, 0), (2, 0))), (17, 98784247809))
+    return _whole(metrics, nvtx, thread, more)
+
+
+def _whole(metrics: Iterable[bytes], nvtx: bytes | None, thread: int, more: bytes) -> bytes:
     head = message((1, thread), (2, 99))
     tail = message(
         (5, 1_700_000_000),
@@ -169,11 +165,8 @@ def graph_result(
         (7, [message((1, "section0"), (2, "Command line profiler metrics"))]),
         (10, nvtx),
         (11, 1),
-        (12, stream),
-        (13, message((1, 0), (2, 0))),
-        (17, 98784247809),
     )
-    return head + b"".join(field(4, entry) for entry in metrics) + tail
+    return head + b"".join(field(4, entry) for entry in metrics) + tail + more
 
 
 def nvtx_state(
