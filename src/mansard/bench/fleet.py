@@ -44,7 +44,7 @@ class Line:
         arm: data.
         unit: of the values.
         values: one a machine; None where it has no such ceiling or refused it.
-        ratios: to the first machine that has one; for latencies and launches too, larger is slower.
+        ratios: to the first machine, see ``ratios_to_first``; of times, larger is slower.
         scores: robust z-scores, positive is better; None with fewer than LEAST_FLEET values.
     """
 
@@ -85,6 +85,12 @@ def compare(machines: Sequence[Machine]) -> tuple[Line, ...]:
     tables = [{_key(ceiling): ceiling for ceiling in reversed(m.ceilings)} for m in machines]
     keys = dict.fromkeys(_key(ceiling) for machine in machines for ceiling in machine.ceilings)
     return tuple(_line(key, [table.get(key) for table in tables]) for key in keys)
+
+
+def ratios_to_first(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Each value over the first; None where one of the two is not known."""
+    first = values[0] if values else None
+    return tuple(value / first if value and first else None for value in values)
 
 
 def standings(machines: Sequence[Machine]) -> tuple[Standing, ...]:
@@ -171,7 +177,6 @@ def _key(ceiling: Ceiling) -> Key:
 
 def _line(key: Key, ceilings: Sequence[Ceiling | None]) -> Line:
     values = tuple(ceiling.value if ceiling is not None else None for ceiling in ceilings)
-    first = next((value for value in values if value), None)
     unit = next(ceiling.unit for ceiling in ceilings if ceiling is not None)
     return Line(
         name=key[1],
@@ -179,7 +184,7 @@ def _line(key: Key, ceilings: Sequence[Ceiling | None]) -> Line:
         arm=key[3],
         unit=unit,
         values=values,
-        ratios=tuple(value / first if value and first else None for value in values),
+        ratios=ratios_to_first(values),
         scores=_scores(values, higher_is_better=unit != "s"),
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
+from mansard.bench.fleet import ratios_to_first
 from mansard.model.machine import Ceiling, Machine
 from mansard.model.paths import MACHINE_LEVELS, MACHINE_PATHS
 
@@ -50,12 +51,6 @@ def roofs(machines: Sequence[Machine]) -> tuple[Roof, ...]:
             )
             found.append(roof)
     return tuple(found)
-
-
-def ratios_to_first(values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Each value over the first; None where one of the two is not known."""
-    first = values[0] if values else None
-    return tuple(value / first if value and first else None for value in values)
 
 
 def _wanted() -> Iterator[tuple[str, Callable[[Machine], Ceiling | None]]]:

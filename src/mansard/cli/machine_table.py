@@ -70,9 +70,9 @@ def print_comparison(machines: Sequence["Machine"], *, every: bool = False) -> N
         machines: what to print.
         every: of few machines, also every ceiling by instruction and data.
     """
-    from mansard.bench.fleet import LEAST_FLEET, compare
+    from mansard.bench.fleet import LEAST_FLEET, compare, ratios_to_first
     from mansard.bench.rows import data_of
-    from mansard.cli.machine_roofs import ratios_to_first, roofs
+    from mansard.cli.machine_roofs import roofs
 
     if len(machines) >= LEAST_FLEET:
         _print_fleet(machines)

@@ -32,6 +32,12 @@ def test_a_ceiling_that_only_one_machine_has_is_shown_and_has_no_ratio():
     assert (line.values, line.ratios) == ((4e12, None), (1.0, None))
 
 
+def test_a_ceiling_that_only_a_later_machine_has_has_no_ratio():
+    nothing = Machine(name="b", basis="measured", ceilings=())
+    line = compare([nothing, machine("a", 4e12), machine("c", 3e12)])[0]
+    assert (line.values, line.ratios) == ((None, 4e12, 3e12), (None, None, None))
+
+
 def test_fewer_than_four_machines_have_no_score():
     lines = compare([machine(str(i), 4e12) for i in range(3)])
     assert all(score is None for line in lines for score in line.scores)

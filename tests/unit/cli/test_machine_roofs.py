@@ -4,8 +4,9 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
+from mansard.bench.fleet import ratios_to_first
 from mansard.cli.app import app
-from mansard.cli.machine_roofs import ratios_to_first, roofs
+from mansard.cli.machine_roofs import roofs
 from mansard.model.machine import Ceiling, Machine
 
 

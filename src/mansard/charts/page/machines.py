@@ -40,7 +40,7 @@ class CeilingLine(Protocol):
 
     @property
     def ratios(self) -> Sequence[float | None]:
-        """To the first machine that has one."""
+        """To the first machine; None where one of the two has none."""
 
 
 def machines_page(machines: Sequence[Machine], lines: Sequence[CeilingLine]) -> str:
@@ -93,9 +93,7 @@ def _line(line: CeilingLine) -> str:
     for place, (value, ratio) in enumerate(zip(line.values, line.ratios, strict=True)):
         numbers.append(_safe(format_si(value, _UNITS.get(line.unit, line.unit))))
         if place:
-            # The first that has one is no ratio to anything.
-            alone = ratio is None or not any(line.values[:place])
-            numbers.append("-" if alone else f"{ratio:.3f}")
+            numbers.append("-" if ratio is None else f"{ratio:.3f}")
     how = _cells([_safe(line.instruction), _safe(line.arm)])
     values = "".join(f'<td class="n">{number}</td>' for number in numbers)
     return f'<tr><th scope="row">{_safe(line.name, 80)}</th>{how}{values}</tr>'
